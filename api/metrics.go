@@ -1,7 +1,6 @@
 package api
 
 import (
-	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -60,15 +59,7 @@ func newMetrics(registerer prometheus.Registerer, s *Server) (*metrics, error) {
 			Name: "mintlake_api_connections_evicted_total", Help: "Waiting connections closed to make room for new ones.",
 		}),
 	}
-	if registerer == nil {
-		return m, nil
-	}
-	for _, c := range append(s.gauges(), m.requests, m.seconds, m.limited, m.historyErrors, m.refused, m.evicted) {
-		if err := registerer.Register(c); err != nil {
-			return nil, fmt.Errorf("api: register metrics: %w", err)
-		}
-	}
-	return m, nil
+	return m, counters.Register(registerer, append(s.gauges(), m.requests, m.seconds, m.limited, m.historyErrors, m.refused, m.evicted)...)
 }
 
 // statuses are those that any route may answer with. Their series exist from the start, because

@@ -8,6 +8,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -51,9 +52,7 @@ func New(cfg Config) (*Client, error) {
 	if cfg.HTTP == nil {
 		cfg.HTTP = http.DefaultClient
 	}
-	if cfg.MaxWait == 0 {
-		cfg.MaxWait = time.Minute
-	}
+	cfg.MaxWait = cmp.Or(cfg.MaxWait, time.Minute)
 	for name, text := range map[string]string{"URL": cfg.URL, "swap URL": cfg.SwapURL} {
 		u, err := url.Parse(text)
 		if name == "swap URL" && text == "" {

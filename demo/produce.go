@@ -3,11 +3,11 @@ package demo
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/mintlake/mintlake/internal/counters"
 	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/testworld/chain"
 )
@@ -29,12 +29,7 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 	for _, kind := range []chain.Kind{chain.Live, chain.Dead, chain.Orphaned, chain.Replaced, chain.Skipped} {
 		m.slots.WithLabelValues(kindName(kind))
 	}
-	for _, c := range []prometheus.Collector{m.slots, m.transactions, m.slot, m.behind} {
-		if err := r.Register(c); err != nil {
-			return nil, fmt.Errorf("register demo metrics: %w", err)
-		}
-	}
-	return m, nil
+	return m, counters.Register(r, m.slots, m.transactions, m.slot, m.behind)
 }
 
 func kindName(k chain.Kind) string {

@@ -43,10 +43,10 @@ func newAccountStage(e *Enricher) (*accountStage, error) {
 	if s.batches, err = newBatches(e, s, "enrich accounts", e.cfg.batchMints, byMint); err != nil {
 		return nil, err
 	}
-	if s.read, err = lru.New[pubkey.Key, readMark](e.cfg.cacheSize); err != nil {
+	if s.read, err = lru.New[pubkey.Key, readMark](cacheSize); err != nil {
 		return nil, fmt.Errorf("enrich: memory of reads: %w", err)
 	}
-	if s.absent, err = lru.New[pubkey.Key, readMark](e.cfg.cacheSize); err != nil {
+	if s.absent, err = lru.New[pubkey.Key, readMark](cacheSize); err != nil {
 		return nil, fmt.Errorf("enrich: memory of addresses without a mint: %w", err)
 	}
 	return s, nil
@@ -68,14 +68,14 @@ func (s *accountStage) answered(j *job) bool {
 	if j.request.GetReason() == eventspb.RequestReason_REQUEST_REASON_RETRACTED {
 		return false
 	}
-	if mark, ok := s.absent.Get(j.mint); ok && mark.slot >= j.request.GetSlot() && now.Sub(mark.at) < s.e.cfg.negativeTTL {
+	if mark, ok := s.absent.Get(j.mint); ok && mark.slot >= j.request.GetSlot() && now.Sub(mark.at) < negativeTTL {
 		s.e.metrics.dedup.WithLabelValues(dedupNotAMint).Inc()
 		s.e.complete(j)
 		s.finish(j)
 		return true
 	}
 	mark, ok := s.read.Get(j.mint)
-	if !ok || mark.slot < j.request.GetSlot() || now.Sub(mark.at) >= s.e.cfg.accountTTL {
+	if !ok || mark.slot < j.request.GetSlot() || now.Sub(mark.at) >= accountTTL {
 		return false
 	}
 	s.e.metrics.dedup.WithLabelValues(dedupAccounts).Inc()

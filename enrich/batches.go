@@ -177,7 +177,7 @@ func (b *batches) call(ctx context.Context, keys []pubkey.Key, length uint64) (r
 		return reading{}, err
 	}
 	defer b.e.rpcCalls.Release(1)
-	return b.e.upstreams.head(ctx, keys, b.e.cfg.commitment, length, b.e.metrics.rpcCalls)
+	return b.e.upstreams.head(ctx, keys, readCommitment, length, b.e.metrics.rpcCalls)
 }
 
 // healthy reports whether the server answers for an account that always exists. If so, the request

@@ -18,37 +18,20 @@ import (
 	"github.com/mintlake/mintlake/solana"
 )
 
-// CheckConfig configures a Checker. Zero values take the default.
-type CheckConfig struct {
-	// callsPerSecond bounds the calls of getMultipleAccounts that checks make, 50 mints each.
-	// Default 2.
-	callsPerSecond float64
-	// wait is how long after a read it is checked: by then, other upstreams have reached its slot.
-	// Default 2 s.
-	wait time.Duration
+const (
+	// checksPerSecond bounds the calls of getMultipleAccounts that checks make, 50 mints each.
+	checksPerSecond = 2
+	// checkAfter is how long after a read it is checked: by then, other upstreams have reached its
+	// slot.
+	checkAfter = 2 * time.Second
 	// settle is how long after a difference it is looked at again. What changes all the time
-	// differs once more, and events bring its next read. Default 3 s.
-	settle time.Duration
-	// tries is how often a difference is looked at before it counts as undecided. Default 5.
-	tries int
-	// maxAge is how long a read waits for its check. Default 10 min.
-	maxAge time.Duration
-}
-
-func (c CheckConfig) withDefaults() CheckConfig {
-	if c.callsPerSecond == 0 {
-		c.callsPerSecond = 2
-	}
-	for of, value := range map[*time.Duration]time.Duration{&c.wait: 2 * time.Second, &c.settle: 3 * time.Second, &c.maxAge: 10 * time.Minute} {
-		if *of == 0 {
-			*of = value
-		}
-	}
-	if c.tries == 0 {
-		c.tries = 5
-	}
-	return c
-}
+	// differs once more, and events bring its next read.
+	settle = 3 * time.Second
+	// checkTries is how often a difference is looked at before it counts as undecided.
+	checkTries = 5
+	// uncheckedMaxAge is how long a read waits for its check.
+	uncheckedMaxAge = 10 * time.Minute
+)
 
 // Checker reads again, at another upstream, what one has said of a mint. If two others contradict
 // it, the mint is read anew; and where more than amounts differ, what it said is taken back, as a
@@ -59,7 +42,6 @@ func (c CheckConfig) withDefaults() CheckConfig {
 // Honest upstreams differ, too: one is behind, or the account has changed in between. That is no
 // lie: only answers of equal slots prove one.
 type Checker struct {
-	cfg       CheckConfig
 	upstreams *Upstreams
 	producer  kafka.RecordProducer
 	past      *Past
@@ -74,13 +56,12 @@ const maxTaken = 16
 
 // NewChecker returns a checker of what is read through upstreams, and of what an earlier process
 // has read; nil if there is only one.
-func NewChecker(cfg CheckConfig, upstreams *Upstreams, producer kafka.RecordProducer, past *Past) (*Checker, error) {
+func NewChecker(upstreams *Upstreams, producer kafka.RecordProducer, past *Past) (*Checker, error) {
 	if upstreams.unchecked == nil {
 		return nil, nil
 	}
-	cfg = cfg.withDefaults()
 	taken, err := lru.New[pubkey.Key, int](maxUnchecked)
-	return &Checker{cfg: cfg, upstreams: upstreams, producer: producer, past: past, pace: pause.Evenly(cfg.callsPerSecond), taken: taken}, err
+	return &Checker{upstreams: upstreams, producer: producer, past: past, pace: pause.Evenly(checksPerSecond), taken: taken}, err
 }
 
 // Run checks until ctx ends, then returns nil. It returns an error if writing to Kafka fails for
@@ -94,7 +75,7 @@ func (c *Checker) Run(ctx context.Context) error {
 			return nil
 		}
 		now := c.upstreams.now()
-		batch, missed := c.upstreams.unchecked.take(now.Add(-c.cfg.wait), now, now.Add(-c.cfg.maxAge))
+		batch, missed := c.upstreams.unchecked.take(now.Add(-checkAfter), now, now.Add(-uncheckedMaxAge))
 		c.count(checkMissed, missed)
 		if len(batch) == 0 {
 			continue
@@ -118,7 +99,7 @@ func (c *Checker) count(outcome string, n int) {
 
 // again puts a read back, to be looked at after a pause.
 func (c *Checker) again(n *noted) {
-	c.upstreams.unchecked.putBack(n, c.upstreams.now().Add(c.cfg.settle))
+	c.upstreams.unchecked.putBack(n, c.upstreams.now().Add(settle))
 }
 
 // first compares a batch of reads of one upstream with what another says now.
@@ -215,7 +196,7 @@ func (c *Checker) decide(ctx context.Context, n *noted, says []said) error {
 	case found:
 		n.against = &truth
 	}
-	if n.tries++; n.tries < c.cfg.tries {
+	if n.tries++; n.tries < checkTries {
 		c.again(n)
 		return nil
 	}

@@ -3,6 +3,7 @@ package enrich
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -17,10 +18,7 @@ import (
 
 // Past is where a Checker finds what was read before it began. *kafka.Admin has the offsets.
 type Past struct {
-	Offsets interface {
-		StartOffsets(ctx context.Context, topics []string) (map[kafka.TopicPartition]int64, error)
-		EndOffsets(ctx context.Context, topics []string) (map[kafka.TopicPartition]int64, error)
-	}
+	Offsets kafka.Offsets
 	// OpenTail starts to read schemas.TopicEnrichments at these offsets.
 	OpenTail func(start map[kafka.TopicPartition]int64) (kafka.TailReader, error)
 }
@@ -28,45 +26,32 @@ type Past struct {
 // resume notes the reads of the last minutes anew: which of them are checked is known to no process
 // but the one that made them, and that has ended. It looks at the last maxUnchecked records.
 func (c *Checker) resume(ctx context.Context) error {
-	topics := []string{schemas.TopicEnrichments}
-	ends, err := c.past.Offsets.EndOffsets(ctx, topics)
-	if err != nil {
-		return err
-	}
-	start, err := c.past.Offsets.StartOffsets(ctx, topics)
+	at, ends, err := kafka.Bounds(ctx, c.past.Offsets, schemas.TopicEnrichments)
 	if err != nil {
 		return err
 	}
 	for tp, end := range ends {
-		start[tp] = max(start[tp], end-int64(maxUnchecked/len(ends)))
-		if start[tp] >= end {
-			delete(ends, tp)
-		}
+		at[tp] = max(at[tp], end-int64(maxUnchecked/len(ends)))
 	}
-	if len(ends) == 0 {
+	if kafka.Covers(at, ends) {
 		return nil
 	}
-	tail, err := c.past.OpenTail(start)
+	tail, err := c.past.OpenTail(maps.Clone(at))
 	if err != nil {
 		return err
 	}
 	defer tail.Close()
 	reads := pastReads{}
-	for len(ends) > 0 {
-		records, err := tail.FetchBatch(ctx, resumedBatch, resumedWait)
-		if err != nil {
-			return err
-		}
+	err = kafka.ReadTo(ctx, tail, at, ends, resumedBatch, func(records []kafka.Record) error {
 		for i := range records {
-			record := &records[i]
-			tp := kafka.TopicPartition{Topic: record.Topic, Partition: record.Partition}
-			if end, ok := ends[tp]; ok && record.Offset+1 >= end {
-				delete(ends, tp)
-			}
-			if c.upstreams.now().Sub(record.Time) < c.cfg.maxAge {
-				reads.add(record)
+			if c.upstreams.now().Sub(records[i].Time) < uncheckedMaxAge {
+				reads.add(&records[i])
 			}
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	for key, facts := range reads {
 		c.upstreams.noteRead(key.mint, reading{upstream: key.upstream, slot: key.slot, length: firstRead}, facts.list(), facts.at)
@@ -74,8 +59,8 @@ func (c *Checker) resume(ctx context.Context) error {
 	return nil
 }
 
-// How many records of the past are taken at once, and how long more are waited for.
-const resumedBatch, resumedWait = 1000, 20 * time.Millisecond
+// resumedBatch is how many records of the past are taken at once.
+const resumedBatch = 1000
 
 // resumeRetry is how long a failed resume waits. Checks of new reads wait with it.
 const resumeRetry = time.Second

@@ -26,6 +26,14 @@ import (
 	"github.com/mintlake/mintlake/solana/unknowns"
 )
 
+const (
+	// rereadMaxAge is how long ago an event may have been written to be worth a read. Without it a
+	// new consumer group, which begins with the oldest event, would read the whole registry.
+	rereadMaxAge = time.Hour
+	// readCommitment is that of all account reads.
+	readCommitment = solana.Confirmed
+)
+
 // RereadConfig configures a Rereader. Zero values take the default.
 type RereadConfig struct {
 	// Quiet is how long a changed mint must have had no further change before it is read. Default
@@ -39,10 +47,6 @@ type RereadConfig struct {
 	// maxMints bounds the mints that wait, about 150 bytes each. A mint that does not fit is read
 	// after its next change. Default 100,000.
 	maxMints int
-	// maxAge is how long ago an event may have been written to be worth a read. Without it a new
-	// consumer group, which begins with the oldest event, would read the whole registry. Default 1
-	// h.
-	maxAge time.Duration
 	// batchMints is how many mints one RPC call reads, two accounts each. Default and maximum 50.
 	batchMints int
 	// batchWait is how long a due mint waits for others to share its call. Default 1 s.
@@ -53,8 +57,6 @@ type RereadConfig struct {
 	// maxRetryDelay bounds the delay between attempts to reach an RPC server that is away; the
 	// first is 1 s. Default 30 s.
 	maxRetryDelay time.Duration
-	// commitment of the reads. Default confirmed.
-	commitment solana.Commitment
 	// commitInterval between commits of offsets. Default 1 s.
 	commitInterval time.Duration
 	// grace is how long a stop may take to commit. Default 5 s.
@@ -66,12 +68,10 @@ func (c RereadConfig) withDefaults() RereadConfig {
 	c.MaxWait = cmp.Or(c.MaxWait, time.Minute)
 	c.maxDeltas = cmp.Or(c.maxDeltas, 1000)
 	c.maxMints = cmp.Or(c.maxMints, 100_000)
-	c.maxAge = cmp.Or(c.maxAge, time.Hour)
 	c.batchMints = cmp.Or(c.batchMints, maxBatchMints)
 	c.batchWait = cmp.Or(c.batchWait, time.Second)
 	c.CallsPerSecond = cmp.Or(c.CallsPerSecond, 5)
 	c.maxRetryDelay = cmp.Or(c.maxRetryDelay, 30*time.Second)
-	c.commitment = cmp.Or(c.commitment, solana.Confirmed)
 	c.commitInterval = cmp.Or(c.commitInterval, time.Second)
 	c.grace = cmp.Or(c.grace, 5*time.Second)
 	return c
@@ -84,7 +84,7 @@ func (c RereadConfig) problems() error {
 		ok  bool
 	}{
 		{"quiet", c.Quiet > 0}, {"max_wait", c.MaxWait > 0}, {"max_deltas", c.maxDeltas > 0}, {"max_mints", c.maxMints > 0},
-		{"max_age", c.maxAge > 0}, {"batch_wait", c.batchWait > 0}, {"calls_per_second", c.CallsPerSecond > 0},
+		{"batch_wait", c.batchWait > 0}, {"calls_per_second", c.CallsPerSecond > 0},
 		{"max_retry_delay", c.maxRetryDelay > 0}, {"commit_interval", c.commitInterval > 0}, {"grace", c.grace > 0},
 	} {
 		if !rule.ok {
@@ -148,9 +148,7 @@ func NewRereader(cfg RereadConfig, deps RereadDeps) (*Rereader, error) {
 	if err := errors.Join(problems...); err != nil {
 		return nil, err
 	}
-	if deps.Logger == nil {
-		deps.Logger = slog.New(slog.DiscardHandler)
-	}
+	deps.Logger = cmp.Or(deps.Logger, slog.New(slog.DiscardHandler))
 	if deps.Clock == nil {
 		deps.Clock = time.Now
 	}
@@ -207,7 +205,7 @@ func (r *Rereader) seen(records []kafka.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := range records {
-		tp := kafka.TopicPartition{Topic: records[i].Topic, Partition: records[i].Partition}
+		tp := records[i].TopicPartition()
 		if last, ok := r.uncommitted[tp]; !ok || last.Offset < records[i].Offset {
 			r.uncommitted[tp] = kafka.Record{Topic: tp.Topic, Partition: tp.Partition, Offset: records[i].Offset}
 		}
@@ -235,7 +233,7 @@ func (r *Rereader) notice(record *kafka.Record) {
 	switch {
 	case kind == schemas.KindCloseMint:
 		r.dirty.forget(mint)
-	case !record.Time.IsZero() && now.Sub(record.Time) > r.cfg.maxAge:
+	case !record.Time.IsZero() && now.Sub(record.Time) > rereadMaxAge:
 		r.metrics.skipped.WithLabelValues(rereadOld).Inc()
 	case !r.dirty.mark(mint, event.GetPosition().GetSlot(), kind == schemas.KindMintTo || kind == schemas.KindBurn, now):
 		r.metrics.skipped.WithLabelValues(rereadFull).Inc()
@@ -245,19 +243,13 @@ func (r *Rereader) notice(record *kafka.Record) {
 // mayChangeAccounts decides by the record's type header, so that most records need not be decoded.
 // A raw event, whose instruction no decoder understands, may have changed anything.
 func mayChangeAccounts(record *kafka.Record) bool {
-	for _, header := range record.Headers {
-		if header.Key != schemas.HeaderType {
-			continue
-		}
-		switch schemas.Kind(strings.TrimPrefix(string(header.Value), typeTokenEvent)) {
-		case schemas.KindMintTo, schemas.KindBurn, schemas.KindSetAuthority, schemas.KindMetadataSet, schemas.KindExtensionSet,
-			schemas.KindCloseMint, schemas.KindRaw:
-			return true
-		default:
-			return false
-		}
+	switch schemas.Kind(strings.TrimPrefix(string(record.Header(schemas.HeaderType)), typeTokenEvent)) {
+	case schemas.KindMintTo, schemas.KindBurn, schemas.KindSetAuthority, schemas.KindMetadataSet, schemas.KindExtensionSet,
+		schemas.KindCloseMint, schemas.KindRaw:
+		return true
+	default:
+		return false
 	}
-	return false
 }
 
 // typeTokenEvent is the prefix of the type of a token event's record.

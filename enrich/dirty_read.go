@@ -2,13 +2,13 @@ package enrich
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/mintlake/mintlake/internal/counters"
 	"github.com/mintlake/mintlake/internal/factrecord"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/pause"
@@ -157,7 +157,7 @@ func (r *Rereader) call(ctx context.Context, batch []*dirtyMint, length uint64) 
 	for _, d := range batch {
 		keys = append(keys, accountsOf(d.mint)...)
 	}
-	return r.upstreams.head(ctx, keys, r.cfg.commitment, length, r.metrics.calls)
+	return r.upstreams.head(ctx, keys, readCommitment, length, r.metrics.calls)
 }
 
 func (r *Rereader) publish(ctx context.Context, facts []*eventspb.Enrichment) error {
@@ -199,18 +199,8 @@ func newRereadMetrics(registerer prometheus.Registerer, dirty func() float64) (*
 		triggers: counter("triggers_total", "Changed mints that became due, by why.", "trigger", dueQuiet, dueMaxWait, dueDeltas),
 		skipped:  counter("skipped_total", "Changes that lead to no re-read, by why.", "why", rereadOld, rereadFull),
 	}
-	if registerer == nil {
-		return m, nil
-	}
 	waiting := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "mintlake_enrich_reread_waiting", Help: "Changed mints that wait for their re-read.",
 	}, dirty)
-	var problems []error
-	for _, collector := range []prometheus.Collector{m.calls, m.mints, m.triggers, m.skipped, waiting} {
-		problems = append(problems, registerer.Register(collector))
-	}
-	if err := errors.Join(problems...); err != nil {
-		return nil, fmt.Errorf("register re-read metrics: %w", err)
-	}
-	return m, nil
+	return m, counters.Register(registerer, m.calls, m.mints, m.triggers, m.skipped, waiting)
 }

@@ -128,7 +128,7 @@ func (s *offchainStage) failedBefore(j *job) bool {
 	case eventspb.RequestReason_REQUEST_REASON_API_BATCH, eventspb.RequestReason_REQUEST_REASON_API_IMAGE:
 		return age < broughtForward
 	}
-	return age < s.e.cfg.negativeTTL
+	return age < negativeTTL
 }
 
 // sweepInterval is how often sweep looks for jobs that found no room.

@@ -55,12 +55,23 @@ type Fetcher interface {
 	Groups(uri string) []string
 }
 
+const (
+	// accountTTL is how long a read of a mint's accounts answers further requests for it.
+	accountTTL = 10 * time.Minute
+	// offchainTTL is how long a fetched document answers further requests for it.
+	offchainTTL = 6 * time.Hour
+	// negativeTTL is how long "not a mint", a metadata account without a mint, and a failed
+	// document answer further requests. Of a failed document it bounds those of ingest: see
+	// failedBefore for the others.
+	negativeTTL = 10 * time.Minute
+	// cacheSize bounds each cache of earlier answers, in mints.
+	cacheSize = 200_000
+)
+
 // Config configures an Enricher. Zero durations and numbers take the default.
 type Config struct {
 	// OffchainEnabled turns the fetching of off-chain metadata on. DefaultConfig has it on.
 	OffchainEnabled bool
-	// commitment of account reads. Default confirmed.
-	commitment solana.Commitment
 	// batchWindow is how long the first request of a batch waits for others. Default 20 ms.
 	batchWindow time.Duration
 	// batchMints is how many mints one RPC call reads, two accounts each. A call that reads only
@@ -90,21 +101,8 @@ type Config struct {
 	Sockets int
 	// perHost is how many of them from one host, if its pace asks for as many. Default an eighth.
 	perHost int
-	// perGateway is how many of them from IPFS, and as many from Arweave. Default a quarter.
-	perGateway int
 	// BytesPerSecond is how much the walk over missing documents reads. Default 8 MiB.
 	BytesPerSecond int64
-	// accountTTL is how long a read of a mint's accounts answers further requests for it. Default
-	// 10 min.
-	accountTTL time.Duration
-	// offchainTTL is how long a fetched document answers further requests for it. Default 6 h.
-	offchainTTL time.Duration
-	// negativeTTL is how long "not a mint", a metadata account without a mint, and a failed
-	// document answer further requests. Of a failed document it bounds those of ingest: see
-	// failedBefore for the others. Default 10 min.
-	negativeTTL time.Duration
-	// cacheSize bounds each cache of earlier answers, in mints. Default 200,000.
-	cacheSize int
 	// maxInFlight bounds the requests that are read and not yet answered. At most half of them are
 	// for documents, and a tenth for those of one domain or address; further ones are put off.
 	// Default 100,000.
@@ -121,7 +119,6 @@ func DefaultConfig() Config {
 }
 
 func (c Config) withDefaults() Config {
-	c.commitment = cmp.Or(c.commitment, solana.Confirmed)
 	c.batchWindow = cmp.Or(c.batchWindow, 20*time.Millisecond)
 	c.batchMints = cmp.Or(c.batchMints, maxBatchMints)
 	c.rpcConcurrency = cmp.Or(c.rpcConcurrency, 4)
@@ -133,12 +130,7 @@ func (c Config) withDefaults() Config {
 	c.maxRetryDelay = cmp.Or(c.maxRetryDelay, 10*time.Second)
 	c.Sockets = cmp.Or(c.Sockets, 256)
 	c.perHost = cmp.Or(c.perHost, max(c.Sockets/8, 1))
-	c.perGateway = cmp.Or(c.perGateway, max(c.Sockets/4, 1))
 	c.BytesPerSecond = cmp.Or(c.BytesPerSecond, 8<<20)
-	c.accountTTL = cmp.Or(c.accountTTL, 10*time.Minute)
-	c.offchainTTL = cmp.Or(c.offchainTTL, 6*time.Hour)
-	c.negativeTTL = cmp.Or(c.negativeTTL, 10*time.Minute)
-	c.cacheSize = cmp.Or(c.cacheSize, 200_000)
 	c.maxInFlight = cmp.Or(c.maxInFlight, 100_000)
 	c.commitInterval = cmp.Or(c.commitInterval, 100*time.Millisecond)
 	c.grace = cmp.Or(c.grace, 5*time.Second)
@@ -154,10 +146,9 @@ func (c Config) problems() error {
 		{"batch_window", c.batchWindow > 0}, {"rpc_concurrency", c.rpcConcurrency > 0}, {"attempts", c.attempts > 0},
 		{"patience", c.patience > 0}, {"host_patience", c.hostPatience > 0}, {"queue_patience", c.queuePatience > 0},
 		{"retry_delay", c.retryDelay > 0}, {"max_retry_delay", c.maxRetryDelay > 0},
-		{"sockets", c.Sockets > 0}, {"per_host", c.perHost > 0}, {"per_gateway", c.perGateway > 0},
+		{"sockets", c.Sockets > 0}, {"per_host", c.perHost > 0},
 		{"bytes_per_second", c.BytesPerSecond > 0},
-		{"account_ttl", c.accountTTL > 0}, {"offchain_ttl", c.offchainTTL > 0}, {"negative_ttl", c.negativeTTL > 0},
-		{"cache_size", c.cacheSize > 0}, {"max_in_flight", c.maxInFlight > 0}, {"commit_interval", c.commitInterval > 0},
+		{"max_in_flight", c.maxInFlight > 0}, {"commit_interval", c.commitInterval > 0},
 		{"grace", c.grace > 0},
 	} {
 		if !rule.ok {
@@ -234,9 +225,7 @@ func New(cfg Config, deps Deps) (*Enricher, error) {
 	if err := errors.Join(problems...); err != nil {
 		return nil, err
 	}
-	if deps.Logger == nil {
-		deps.Logger = slog.New(slog.DiscardHandler)
-	}
+	deps.Logger = cmp.Or(deps.Logger, slog.New(slog.DiscardHandler))
 	if deps.Clock == nil {
 		deps.Clock = time.Now
 	}

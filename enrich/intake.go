@@ -168,7 +168,7 @@ func commitEvery(ctx context.Context, interval time.Duration, commit func(contex
 // answered.
 func (e *Enricher) commit(ctx context.Context) error {
 	for _, record := range e.tracker.take() {
-		e.uncommitted[kafka.TopicPartition{Topic: record.Topic, Partition: record.Partition}] = record
+		e.uncommitted[record.TopicPartition()] = record
 	}
 	if len(e.uncommitted) == 0 {
 		return nil

@@ -149,7 +149,7 @@ func newSources(t *testing.T, seed uint64, lies liar.Behaviour, names ...string)
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { _ = e.Run(ctx) })
-	checker, err := NewChecker(CheckConfig{}, s.upstreams, s, s.past())
+	checker, err := NewChecker(s.upstreams, s, s.past())
 	require.NoError(t, err)
 	if checker != nil {
 		running.Go(func() { require.NoError(t, checker.Run(ctx)) })
@@ -412,7 +412,7 @@ func TestTheNextProcessChecks(t *testing.T) {
 			clear(s.upstreams.unchecked.reads)
 			s.upstreams.unchecked.mu.Unlock()
 
-			next, err := NewChecker(CheckConfig{}, s.upstreams, s, s.past())
+			next, err := NewChecker(s.upstreams, s, s.past())
 			require.NoError(t, err)
 			ctx, stop := context.WithCancel(t.Context())
 			var running sync.WaitGroup

@@ -1,8 +1,6 @@
 package enrich
 
 import (
-	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -100,19 +98,7 @@ func newMetrics(registerer prometheus.Registerer, queueAge func() float64) (*met
 		}, []string{"stage"}),
 	}
 	counters.PresetHistogram(m.answerAge, []string{"accounts", "offchain"})
-	if registerer == nil {
-		return m, nil
-	}
-	var problems []error
-	for _, collector := range []prometheus.Collector{
-		m.requests, m.facts, m.rpcCalls, m.fetches, m.resolutions, m.skipped, m.dedup, m.deadLetters, m.queueAge, m.inFlight, m.answerAge,
-	} {
-		problems = append(problems, registerer.Register(collector))
-	}
-	if err := errors.Join(problems...); err != nil {
-		return nil, fmt.Errorf("register enrich metrics: %w", err)
-	}
-	return m, nil
+	return m, counters.Register(registerer, m.requests, m.facts, m.rpcCalls, m.fetches, m.resolutions, m.skipped, m.dedup, m.deadLetters, m.queueAge, m.inFlight, m.answerAge)
 }
 
 // request counts a request by its reason. A reason that this binary does not know counts as

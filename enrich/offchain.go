@@ -73,15 +73,15 @@ func newOffchainStage(e *Enricher) (*offchainStage, error) {
 	}
 	s.queues = hostqueue.NewPaced[*job](e.cfg.Sockets, func(host string) int {
 		if gatewayHosts[host] {
-			return e.cfg.perGateway
+			return max(e.cfg.Sockets/4, 1) // IPFS, and as many from Arweave
 		}
 		return e.cfg.perHost
 	})
 	var err error
-	if s.fetched, err = lru.New[pubkey.Key, fetchMark](e.cfg.cacheSize); err != nil {
+	if s.fetched, err = lru.New[pubkey.Key, fetchMark](cacheSize); err != nil {
 		return nil, fmt.Errorf("enrich: memory of documents: %w", err)
 	}
-	if s.failed, err = lru.New[pubkey.Key, failMark](e.cfg.cacheSize); err != nil {
+	if s.failed, err = lru.New[pubkey.Key, failMark](cacheSize); err != nil {
 		return nil, fmt.Errorf("enrich: memory of failed documents: %w", err)
 	}
 	return s, nil
@@ -280,7 +280,7 @@ func (s *offchainStage) answered(j *job) bool {
 	if j.request.GetReason() == eventspb.RequestReason_REQUEST_REASON_RETRACTED {
 		s.fetched.Remove(j.mint) // its slot may be one that no later request reaches
 	}
-	if mark, ok := s.fetched.Get(j.mint); ok && mark.uri == digest && mark.slot >= j.slot && now.Sub(mark.at) < s.e.cfg.offchainTTL {
+	if mark, ok := s.fetched.Get(j.mint); ok && mark.uri == digest && mark.slot >= j.slot && now.Sub(mark.at) < offchainTTL {
 		s.e.metrics.dedup.WithLabelValues(dedupOffchain).Inc()
 		return true
 	}

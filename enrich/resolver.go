@@ -55,10 +55,10 @@ func newResolverStage(e *Enricher) (*resolverStage, error) {
 	if s.batches, err = newBatches(e, s, "enrich metadata accounts", size, func(j *job) pubkey.Key { return j.account }); err != nil {
 		return nil, err
 	}
-	if s.mints, err = lru.New[pubkey.Key, pubkey.Key](e.cfg.cacheSize); err != nil {
+	if s.mints, err = lru.New[pubkey.Key, pubkey.Key](cacheSize); err != nil {
 		return nil, fmt.Errorf("enrich: memory of metadata accounts: %w", err)
 	}
-	if s.unresolved, err = lru.New[pubkey.Key, readMark](e.cfg.cacheSize); err != nil {
+	if s.unresolved, err = lru.New[pubkey.Key, readMark](cacheSize); err != nil {
 		return nil, fmt.Errorf("enrich: memory of accounts without a mint: %w", err)
 	}
 	return s, nil
@@ -78,7 +78,7 @@ func (s *resolverStage) answered(j *job) bool {
 		return true
 	}
 	mark, ok := s.unresolved.Get(j.account)
-	if !ok || mark.slot < j.request.GetSlot() || s.e.now().Sub(mark.at) >= s.e.cfg.negativeTTL {
+	if !ok || mark.slot < j.request.GetSlot() || s.e.now().Sub(mark.at) >= negativeTTL {
 		return false
 	}
 	s.e.metrics.dedup.WithLabelValues(dedupUnresolved).Inc()

@@ -36,7 +36,7 @@ func newTracker() *tracker {
 func (t *tracker) add(record *kafka.Record) *entry {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	tp := kafka.TopicPartition{Topic: record.Topic, Partition: record.Partition}
+	tp := record.TopicPartition()
 	log := t.partitions[tp]
 	if log == nil || record.Offset <= log.last {
 		log = &partitionLog{}

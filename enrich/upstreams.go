@@ -1,6 +1,7 @@
 package enrich
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/mintlake/mintlake/internal/counters"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/solana"
 	"github.com/mintlake/mintlake/solana/bounds"
@@ -79,9 +81,7 @@ func NewUpstreams(deps UpstreamsDeps) (*Upstreams, error) {
 	if len(deps.Upstreams) == 0 {
 		return nil, errors.New("enrich: at least one upstream is required")
 	}
-	if deps.Logger == nil {
-		deps.Logger = slog.New(slog.DiscardHandler)
-	}
+	deps.Logger = cmp.Or(deps.Logger, slog.New(slog.DiscardHandler))
 	if deps.Clock == nil {
 		deps.Clock = time.Now
 	}
@@ -269,7 +269,6 @@ func newUpstreamMetrics(registerer prometheus.Registerer, u *Upstreams) (*upstre
 		checks: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "mintlake_enrich_checks_total",
 			Help: "Reads of mints that were compared with another upstream, by what came of it."}, []string{"outcome"}),
 	}
-	var problems []error
 	for _, outcome := range []string{checkAgreed, checkDiffered, checkMoving, checkUndecided, checkMissed} {
 		m.checks.WithLabelValues(outcome)
 	}
@@ -285,14 +284,5 @@ func newUpstreamMetrics(registerer prometheus.Registerer, u *Upstreams) (*upstre
 			return 0
 		}))
 	}
-	if registerer == nil {
-		return m, nil
-	}
-	for _, collector := range collectors {
-		problems = append(problems, registerer.Register(collector))
-	}
-	if err := errors.Join(problems...); err != nil {
-		return nil, fmt.Errorf("register metrics of upstreams: %w", err)
-	}
-	return m, nil
+	return m, counters.Register(registerer, collectors...)
 }

@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mintlake/mintlake/internal/counters"
 )
 
 const (
@@ -118,7 +120,7 @@ func New(deps Deps) (*Holders, error) {
 	}
 	metrics, err := newMetrics(deps.Registerer)
 	if err != nil {
-		return nil, fmt.Errorf("holders: register metrics: %w", err)
+		return nil, fmt.Errorf("holders: %w", err)
 	}
 	return &Holders{deps: deps, metrics: metrics, due: map[string]time.Time{}, slow: map[string]struct{}{}, now: time.Now}, nil
 }
@@ -309,13 +311,5 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 			Name: "mintlake_holders_seconds", Help: "Time of one statement that counts holders.", Buckets: prometheus.ExponentialBuckets(0.01, 4, 8),
 		}),
 	}
-	if registerer == nil {
-		return m, nil
-	}
-	for _, c := range []prometheus.Collector{m.counted, m.errors, m.compared, m.waiting, m.differ, m.seconds} {
-		if err := registerer.Register(c); err != nil {
-			return nil, err
-		}
-	}
-	return m, nil
+	return m, counters.Register(registerer, m.counted, m.errors, m.compared, m.waiting, m.differ, m.seconds)
 }

@@ -148,7 +148,7 @@ func (b *bulk) Commit(_ context.Context, records []kafka.Record) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, r := range records {
-		tp := kafka.TopicPartition{Topic: r.Topic, Partition: r.Partition}
+		tp := r.TopicPartition()
 		if r.Offset+1 > b.folded[tp] {
 			b.problems = append(b.problems, fmt.Sprintf("%s: committed %d, folded %d", tp, r.Offset+1, b.folded[tp]))
 		}

@@ -45,15 +45,7 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 		}),
 	}
 	counters.Preset(m.rows, []string{tableTokenEvents, tableTokenFactHistory, tableTokenFacts, tableSlots})
-	if registerer == nil {
-		return m, nil
-	}
-	for _, c := range []prometheus.Collector{m.records, m.rows, m.deadLetters, m.writeRetries, m.writeLimits, m.writeSeconds, m.foldSeconds} {
-		if err := registerer.Register(c); err != nil {
-			return nil, err
-		}
-	}
-	return m, nil
+	return m, counters.Register(registerer, m.records, m.rows, m.deadLetters, m.writeRetries, m.writeLimits, m.writeSeconds, m.foldSeconds)
 }
 
 func (m *metrics) observe(batch *Batch, records int, took time.Duration) {

@@ -9,6 +9,7 @@
 package projector
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,33 +53,18 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.batchRecords <= 0 {
-		c.batchRecords = 10_000
-	}
-	if c.batchWait <= 0 {
-		c.batchWait = 100 * time.Millisecond
-	}
-	if c.bulkRecords <= 0 {
-		c.bulkRecords = 20_000
-	}
-	if c.BulkLag <= 0 {
-		c.BulkLag = 30_000
-	}
+	c.batchRecords = cmp.Or(max(c.batchRecords, 0), 10_000)
+	c.batchWait = cmp.Or(max(c.batchWait, 0), 100*time.Millisecond)
+	c.bulkRecords = cmp.Or(max(c.bulkRecords, 0), 20_000)
+	c.BulkLag = cmp.Or(max(c.BulkLag, 0), 30_000)
 	c.batchRecords = int(min(int64(c.batchRecords), c.BulkLag))
-	if c.FoldEvery <= 0 {
-		c.FoldEvery = time.Minute
-	}
+	c.FoldEvery = cmp.Or(max(c.FoldEvery, 0), time.Minute)
 	return c
 }
 
 // Topics returns the topics that a projector's consumer reads.
 func Topics() []string {
 	return []string{schemas.TopicTokenEvents, schemas.TopicEnrichments, schemas.TopicSlots}
-}
-
-// Offsets returns where the log ends.
-type Offsets interface {
-	EndOffsets(ctx context.Context, topics []string) (map[kafka.TopicPartition]int64, error)
 }
 
 // Store makes batches durable. Retryable reports whether the same call may succeed later.
@@ -98,7 +84,7 @@ type Deps struct {
 	Producer kafka.RecordProducer
 	Store    Store
 	// Offsets may be nil: then every batch is folded as it comes, however long the log is.
-	Offsets    Offsets
+	Offsets    kafka.Ends
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 	// Tracer may be nil: then there are no spans.
@@ -123,7 +109,7 @@ func New(config Config, deps Deps) (*Projector, error) {
 	}
 	metrics, err := newMetrics(deps.Registerer)
 	if err != nil {
-		return nil, fmt.Errorf("projector: register metrics: %w", err)
+		return nil, fmt.Errorf("projector: %w", err)
 	}
 	config = config.withDefaults()
 	return &Projector{config: config, deps: deps, metrics: metrics, backlog: newBacklog(config.FoldEvery), folding: make(chan struct{}, 1)}, nil
@@ -233,7 +219,7 @@ func (p *Projector) read(ctx context.Context, records []kafka.Record, behind map
 	err = letters.Read(ctx, records, func(record *kafka.Record) error {
 		known := len(batch.Statements)
 		err := batch.Add(record)
-		if stated := batch.Statements[known:]; behind[kafka.TopicPartition{Topic: record.Topic, Partition: record.Partition}] {
+		if stated := batch.Statements[known:]; behind[record.TopicPartition()] {
 			late = appendMints(late, stated)
 		} else {
 			now = appendMints(now, stated)
@@ -251,7 +237,7 @@ func lastOf(records []kafka.Record) map[kafka.TopicPartition]kafka.Record {
 	last := map[kafka.TopicPartition]kafka.Record{}
 	for i := range records {
 		r := &records[i]
-		last[kafka.TopicPartition{Topic: r.Topic, Partition: r.Partition}] = kafka.Record{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset}
+		last[r.TopicPartition()] = kafka.Record{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset}
 	}
 	return last
 }

@@ -170,7 +170,7 @@ func (l *simulated) Commit(_ context.Context, records []kafka.Record) error {
 		return errKilled
 	}
 	for _, record := range records {
-		partition := kafka.TopicPartition{Topic: record.Topic, Partition: record.Partition}
+		partition := record.TopicPartition()
 		l.committed[partition] = max(l.committed[partition], record.Offset+1)
 	}
 	l.requireRows()

@@ -1,8 +1,6 @@
 package replica
 
 import (
-	"fmt"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/mintlake/mintlake/internal/counters"
@@ -42,19 +40,11 @@ func newMetrics(registerer prometheus.Registerer, r *Replica) (*metrics, error) 
 	counters.Preset(m.records, allTopics)
 	counters.Preset(m.badRecords, allTopics)
 	counters.PresetHistogram(m.freshness, registryTopics)
-	if registerer == nil {
-		return m, nil
-	}
 	tokens := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "mintlake_api_replica_tokens", Help: "Tokens in the copy of the registry.",
 	}, func() float64 { return float64(r.Tokens()) })
 	takenFrom := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "mintlake_api_replica_mints_to_fold_again", Help: "Mints that a retraction took facts from and that wait for the projector to fold them again.",
 	}, func() float64 { return float64(r.tookBack.size()) })
-	for _, c := range []prometheus.Collector{m.records, m.badRecords, m.freshness, m.snapshotErrors, m.tailRestarts, m.loadSeconds, tokens, takenFrom} {
-		if err := registerer.Register(c); err != nil {
-			return nil, fmt.Errorf("replica: register metrics: %w", err)
-		}
-	}
-	return m, nil
+	return m, counters.Register(registerer, m.records, m.badRecords, m.freshness, m.snapshotErrors, m.tailRestarts, m.loadSeconds, tokens, takenFrom)
 }

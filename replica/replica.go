@@ -16,6 +16,7 @@
 package replica
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,18 +50,18 @@ type Snapshot interface {
 // Offsets returns where the topics begin and end and how far a consumer group is. A partition
 // without a committed offset is missing from the map.
 type Offsets interface {
-	StartOffsets(ctx context.Context, topics []string) (map[kafka.TopicPartition]int64, error)
-	EndOffsets(ctx context.Context, topics []string) (map[kafka.TopicPartition]int64, error)
+	kafka.Offsets
 	CommittedOffsets(ctx context.Context, group string, topics []string) (map[kafka.TopicPartition]int64, error)
 }
+
+// batchRecords bounds the records folded at once.
+const batchRecords = 5_000
 
 // Config of a Replica. Zero values mean the defaults.
 type Config struct {
 	// SnapshotPatience is how long ClickHouse may be away at start before everything is folded from
 	// the topics. Default 30 s.
 	SnapshotPatience time.Duration
-	// batchRecords bounds the records folded at once. Default 5,000.
-	batchRecords int
 	// batchWait is how long a batch waits for more records after its first. Above busyRate it is
 	// busyWaits times as long. It delays every change by that much. Default 20 ms.
 	batchWait time.Duration
@@ -117,18 +118,9 @@ func New(cfg Config, deps Deps) (*Replica, error) {
 	if deps.Offsets == nil || deps.OpenTail == nil {
 		return nil, errors.New("replica: offsets and tail are required")
 	}
-	if cfg.SnapshotPatience <= 0 {
-		cfg.SnapshotPatience = 30 * time.Second
-	}
-	if cfg.batchRecords <= 0 {
-		cfg.batchRecords = 5_000
-	}
-	if cfg.batchWait <= 0 {
-		cfg.batchWait = 20 * time.Millisecond
-	}
-	if deps.Logger == nil {
-		deps.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.SnapshotPatience = cmp.Or(max(cfg.SnapshotPatience, 0), 30*time.Second)
+	cfg.batchWait = cmp.Or(max(cfg.batchWait, 0), 20*time.Millisecond)
+	deps.Logger = cmp.Or(deps.Logger, slog.New(slog.DiscardHandler))
 	if deps.Now == nil {
 		deps.Now = time.Now
 	}

@@ -244,7 +244,7 @@ func TestAnySplitGivesTheSameCopy(t *testing.T) {
 		}
 		// The snapshot has everything below the committed offsets, and by chance more.
 		for _, record := range log.Records(schemas.TopicTokenEvents) {
-			tp := kafka.TopicPartition{Topic: record.Topic, Partition: record.Partition}
+			tp := record.TopicPartition()
 			if _, ok := offsets[tp]; !ok {
 				offsets[tp] = int64(rapid.IntRange(0, 8).Draw(t, "committed"))
 			}

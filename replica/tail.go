@@ -27,7 +27,7 @@ func (r *Replica) tail(ctx context.Context, ends map[kafka.TopicPartition]int64,
 	defer tailer.Close()
 	for wait := r.cfg.batchWait; ; {
 		asked := time.Now()
-		records, err := tailer.FetchBatch(ctx, r.cfg.batchRecords, wait)
+		records, err := tailer.FetchBatch(ctx, batchRecords, wait)
 		if err != nil {
 			return err
 		}
@@ -93,7 +93,7 @@ func (r *Replica) applyBatch(records []kafka.Record) {
 			batch.bad++
 			r.metrics.badRecords.WithLabelValues(record.Topic).Inc()
 		}
-		batch.applied[kafka.TopicPartition{Topic: record.Topic, Partition: record.Partition}] = record.Offset + 1
+		batch.applied[record.TopicPartition()] = record.Offset + 1
 		r.metrics.records.WithLabelValues(record.Topic).Inc()
 		turn.Next()
 	}

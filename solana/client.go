@@ -126,9 +126,7 @@ func NewClient(cfg Config, deps Deps) (*Client, error) {
 	// A redirect would send a request, whose URL may have a key, to any server that the response
 	// names.
 	c.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	if c.log == nil {
-		c.log = slog.New(slog.DiscardHandler)
-	}
+	c.log = cmp.Or(c.log, slog.New(slog.DiscardHandler))
 	return c, nil
 }
 

@@ -38,31 +38,12 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	counters.Preset(m.requests, names, []string{"ok", "rpc_error", "http_error", "connection", "malformed", "canceled"})
 	counters.Preset(m.bytes, names)
 	counters.PresetHistogram(m.seconds, names)
-	if reg == nil {
-		return m, nil
-	}
-	var err error
-	if m.requests, err = register(reg, m.requests); err != nil {
-		return nil, err
-	}
-	if m.seconds, err = register(reg, m.seconds); err != nil {
-		return nil, err
-	}
-	m.bytes, err = register(reg, m.bytes)
-	return m, err
-}
-
-// register registers c and returns it. If an earlier client has registered it on the same registry,
-// it returns that collector: ingest and enrich may each have their own client.
-func register[C prometheus.Collector](reg prometheus.Registerer, c C) (C, error) {
-	err := reg.Register(c)
-	var already prometheus.AlreadyRegisteredError
-	if errors.As(err, &already) {
-		if old, ok := already.ExistingCollector.(C); ok {
-			return old, nil
-		}
-	}
-	return c, err
+	// Shared, because ingest and enrich may each have their own client.
+	var errs [3]error
+	m.requests, errs[0] = counters.Share(reg, m.requests)
+	m.seconds, errs[1] = counters.Share(reg, m.seconds)
+	m.bytes, errs[2] = counters.Share(reg, m.bytes)
+	return m, errors.Join(errs[:]...)
 }
 
 func (m *metrics) observe(method, outcome string, took time.Duration, size int) {

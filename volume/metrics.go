@@ -1,6 +1,10 @@
 package volume
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mintlake/mintlake/internal/counters"
+)
 
 type metrics struct {
 	minutes, errors, writeLimits prometheus.Counter
@@ -25,13 +29,5 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 			Name: "mintlake_volume_waiting_buckets", Help: "Minutes of block time with legs that no valuation has seen, when it last looked.",
 		}),
 	}
-	if registerer == nil {
-		return m, nil
-	}
-	for _, c := range []prometheus.Collector{m.minutes, m.errors, m.writeLimits, m.seconds, m.succeeded, m.waiting} {
-		if err := registerer.Register(c); err != nil {
-			return nil, err
-		}
-	}
-	return m, nil
+	return m, counters.Register(registerer, m.minutes, m.errors, m.writeLimits, m.seconds, m.succeeded, m.waiting)
 }

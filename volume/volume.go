@@ -106,7 +106,7 @@ func New(cfg Config, deps Deps) (*Volume, error) {
 	}
 	metrics, err := newMetrics(deps.Registerer)
 	if err != nil {
-		return nil, fmt.Errorf("volume: register metrics: %w", err)
+		return nil, fmt.Errorf("volume: %w", err)
 	}
 	return &Volume{cfg: cfg, deps: deps, metrics: metrics, part: partMinutes, incomplete: endOfTime}, nil
 }

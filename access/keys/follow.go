@@ -98,13 +98,7 @@ func (f *follower) tail(ctx context.Context, ends map[kafka.TopicPartition]int64
 
 // fetch returns the next records. It returns none if none came within quietCheck.
 func fetch(ctx context.Context, tailer Tailer) ([]kafka.Record, error) {
-	within, cancel := context.WithTimeout(ctx, quietCheck)
-	defer cancel()
-	records, err := tailer.FetchBatch(within, batchRecords, batchWait)
-	if err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
-		return nil, nil
-	}
-	return records, err
+	return kafka.FetchWithin(ctx, tailer, batchRecords, batchWait, quietCheck)
 }
 
 func (f *follower) positions() map[kafka.TopicPartition]int64 {
@@ -120,20 +114,10 @@ func (f *follower) loaded(ends, at map[kafka.TopicPartition]int64) {
 		return
 	default:
 	}
-	if covers(at, ends) {
+	if kafka.Covers(at, ends) {
 		f.live.freshAt.Store(steady.Now())
 		close(f.live.loaded)
 	}
-}
-
-// covers reports whether every partition was read up to its end.
-func covers(at, ends map[kafka.TopicPartition]int64) bool {
-	for partition, end := range ends {
-		if at[partition] < end {
-			return false
-		}
-	}
-	return true
 }
 
 // watch compares what was read with the end of the topic again and again, and sets freshAt if
@@ -144,7 +128,7 @@ func (f *follower) watch(ctx context.Context) {
 		within, cancel := context.WithTimeout(ctx, freshWithin)
 		ends, err := f.live.deps.Offsets.EndOffsets(within, topics)
 		cancel()
-		if err == nil && covers(f.positions(), ends) {
+		if err == nil && kafka.Covers(f.positions(), ends) {
 			f.live.freshAt.Store(steady.Now())
 		}
 	}

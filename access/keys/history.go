@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/schemas"
 )
 
@@ -35,7 +36,7 @@ func (l *Live) History(ctx context.Context, want func(product Product, name stri
 	if err != nil {
 		return err
 	}
-	if covers(nil, ends) {
+	if kafka.Covers(nil, ends) {
 		return nil
 	}
 	tailer, err := l.deps.OpenTail([]string{schemas.TopicGatewayKeys}, nil)
@@ -44,7 +45,7 @@ func (l *Live) History(ctx context.Context, want func(product Product, name stri
 	}
 	defer tailer.Close()
 	fold := newFold()
-	for !covers(tailer.Positions(), ends) {
+	for !kafka.Covers(tailer.Positions(), ends) {
 		records, err := fetch(ctx, tailer)
 		if err != nil {
 			return err

@@ -1,7 +1,7 @@
 package keys
 
 import (
-	"context"
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -15,11 +15,6 @@ import (
 	"github.com/mintlake/mintlake/internal/kafka"
 )
 
-// Offsets returns where topics end. *kafka.Admin is one.
-type Offsets interface {
-	EndOffsets(ctx context.Context, topics []string) (map[kafka.TopicPartition]int64, error)
-}
-
 // Tailer reads topics. Positions returns the offset of the next record in each partition.
 // *kafka.Tailer is one.
 type Tailer interface {
@@ -30,7 +25,7 @@ type Tailer interface {
 // Deps are the collaborators of a Live store.
 type Deps struct {
 	// Offsets and OpenTail reach the topic. Required.
-	Offsets  Offsets
+	Offsets  kafka.Ends
 	OpenTail func(topics []string, start map[kafka.TopicPartition]int64) (Tailer, error)
 	// Logger and Registerer may be nil.
 	Logger     *slog.Logger
@@ -64,9 +59,7 @@ func NewLive(deps Deps) (*Live, error) {
 	if deps.Offsets == nil || deps.OpenTail == nil {
 		return nil, errors.New("keys: offsets and a tailer are required")
 	}
-	if deps.Logger == nil {
-		deps.Logger = slog.New(slog.DiscardHandler)
-	}
+	deps.Logger = cmp.Or(deps.Logger, slog.New(slog.DiscardHandler))
 	l := &Live{deps: deps, loaded: make(chan struct{}), fold: newFold(), changed: make(chan struct{}), waiting: map[string]chan error{}}
 	var err error
 	if l.metrics, err = newMetrics(deps.Registerer, l); err != nil {

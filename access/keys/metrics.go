@@ -1,7 +1,6 @@
 package keys
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -30,9 +29,6 @@ func newMetrics(registerer prometheus.Registerer, l *Live) (*metrics, error) {
 		}),
 	}
 	counters.Preset(m.changes, []string{"created", "restricted", "rotated", "revoked", "unknown"}, []string{"applied", "void"})
-	if registerer == nil {
-		return m, nil
-	}
 	collectors := []prometheus.Collector{m.changes, m.badRecords, m.restarts}
 	for _, product := range Products() {
 		collectors = append(collectors, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
@@ -42,12 +38,7 @@ func newMetrics(registerer prometheus.Registerer, l *Live) (*metrics, error) {
 	collectors = append(collectors, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "mintlake_keys_read_age_seconds", Help: "Time since this node last knew that it has all changes of API keys.",
 	}, func() float64 { return l.age().Seconds() }))
-	for _, c := range collectors {
-		if err := registerer.Register(c); err != nil {
-			return nil, fmt.Errorf("register metrics: %w", err)
-		}
-	}
-	return m, nil
+	return m, counters.Register(registerer, collectors...)
 }
 
 func (m *metrics) count(change *eventspb.KeyChange, err error) {

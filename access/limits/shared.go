@@ -1,6 +1,7 @@
 package limits
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/mintlake/mintlake/internal/counters"
 	"github.com/mintlake/mintlake/internal/pause"
 )
 
@@ -84,9 +86,7 @@ func NewShared(cfg SharedConfig, deps SharedDeps) (*Shared, error) {
 		return nil, errors.New("shared rate limits: timeout, retry and a local limiter are required")
 	}
 	silenceOnce.Do(func() { redis.SetLogger(silent{}) })
-	if deps.Logger == nil {
-		deps.Logger = slog.New(slog.DiscardHandler)
-	}
+	deps.Logger = cmp.Or(deps.Logger, slog.New(slog.DiscardHandler))
 	s := &Shared{cfg: cfg, deps: deps, client: target.open(cfg.Timeout), script: redis.NewScript(windowScript), down: make(chan struct{}, 1)}
 	return s, s.register()
 }
@@ -102,15 +102,7 @@ func (s *Shared) register() error {
 		Name: "mintlake_api_shared_limits_seconds", Help: "Time that asking Redis took.",
 		Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1},
 	})
-	if s.deps.Registerer == nil {
-		return nil
-	}
-	for _, c := range []prometheus.Collector{s.upGauge, s.errors, s.seconds} {
-		if err := s.deps.Registerer.Register(c); err != nil {
-			return fmt.Errorf("shared rate limits: register metrics: %w", err)
-		}
-	}
-	return nil
+	return counters.Register(s.deps.Registerer, s.upGauge, s.errors, s.seconds)
 }
 
 // Up returns whether Redis decides.

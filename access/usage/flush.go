@@ -21,7 +21,7 @@ func (m *Meter) Run(ctx context.Context) error {
 	for {
 		now := time.Now()
 		// At multiples of the interval, so that the bytes of a minute are collected when it ends.
-		timer := time.NewTimer(now.Truncate(m.cfg.flushEvery).Add(m.cfg.flushEvery).Sub(now))
+		timer := time.NewTimer(now.Truncate(flushEvery).Add(flushEvery).Sub(now))
 		select {
 		case <-ctx.Done():
 			timer.Stop()
@@ -37,7 +37,7 @@ func (m *Meter) Run(ctx context.Context) error {
 
 // flush writes the totals that changed. If that fails, the next flush tries again.
 func (m *Meter) flush(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, m.cfg.flushEvery)
+	ctx, cancel := context.WithTimeout(ctx, flushEvery)
 	defer cancel()
 	keys, records := m.changed()
 	for len(keys) > 0 {

@@ -1,9 +1,9 @@
 package usage
 
 import (
-	"fmt"
-
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mintlake/mintlake/internal/counters"
 )
 
 type metrics struct {
@@ -20,9 +20,6 @@ func newMetrics(registerer prometheus.Registerer, m *Meter) (*metrics, error) {
 		lostRequests: counter("lost_requests_total", "Requests that are in no usage, as too many totals waited for Kafka."),
 		lostBytes:    counter("lost_bytes_total", "Bytes that are in no usage, as too many totals waited for Kafka."),
 	}
-	if registerer == nil {
-		return all, nil
-	}
 	waiting := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "mintlake_usage_totals", Help: "Totals in memory: of this minute, and of earlier ones that are not written yet.",
 	}, func() float64 {
@@ -30,10 +27,5 @@ func newMetrics(registerer prometheus.Registerer, m *Meter) (*metrics, error) {
 		defer m.mu.Unlock()
 		return float64(len(m.totals))
 	})
-	for _, c := range []prometheus.Collector{all.records, all.writeErrors, all.lostRequests, all.lostBytes, waiting} {
-		if err := registerer.Register(c); err != nil {
-			return nil, fmt.Errorf("usage: register metrics: %w", err)
-		}
-	}
-	return all, nil
+	return all, counters.Register(registerer, all.records, all.writeErrors, all.lostRequests, all.lostBytes, waiting)
 }

@@ -9,6 +9,7 @@
 package usage
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"sync"
@@ -33,6 +34,9 @@ type Counts struct {
 	Units uint64
 }
 
+// flushEvery is how often totals are written, and the time limit of one write.
+const flushEvery = 5 * time.Second
+
 // Config of a meter. Zero values take the documented defaults.
 type Config struct {
 	// Node names the process's machine in records.
@@ -40,8 +44,6 @@ type Config struct {
 	// Epoch distinguishes the processes of a node that ran one after another. Required; a random
 	// number.
 	Epoch uint64
-	// flushEvery is how often totals are written, and the time limit of one write. Default 5 s.
-	flushEvery time.Duration
 	// maxTotals bounds the totals in memory, each some 200 bytes. Default 100,000.
 	maxTotals int
 }
@@ -99,15 +101,8 @@ func New(cfg Config, deps Deps) (*Meter, error) {
 	if deps.Producer == nil {
 		return nil, errors.New("usage: a producer is required")
 	}
-	if deps.Logger == nil {
-		deps.Logger = slog.New(slog.DiscardHandler)
-	}
-	if cfg.flushEvery <= 0 {
-		cfg.flushEvery = 5 * time.Second
-	}
-	if cfg.maxTotals <= 0 {
-		cfg.maxTotals = 100_000
-	}
+	deps.Logger = cmp.Or(deps.Logger, slog.New(slog.DiscardHandler))
+	cfg.maxTotals = cmp.Or(max(cfg.maxTotals, 0), 100_000)
 	m := &Meter{cfg: cfg, deps: deps, totals: map[totalKey]*total{}, open: map[subject]open{}, all: map[*Stream]struct{}{}, minute: minuteOf(time.Now())}
 	var err error
 	m.metrics, err = newMetrics(deps.Registerer, m)

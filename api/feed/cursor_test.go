@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/testkit/apitest"
 	_ "github.com/mintlake/mintlake/internal/testkit/rapidseed"
 )
@@ -99,7 +98,7 @@ func (r *reader) follow(t require.TestingT, seen, written map[string]int) {
 func unread(t require.TestingT, n *node, mint string) bool {
 	for _, topic := range topics {
 		for _, record := range n.log.Records(topic) {
-			tp := kafka.TopicPartition{Topic: record.Topic, Partition: record.Partition}
+			tp := record.TopicPartition()
 			if string(record.Key) == named(mint).String() && record.Offset >= n.applied[tp] {
 				return true
 			}

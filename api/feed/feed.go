@@ -13,6 +13,7 @@
 package feed
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,12 +55,6 @@ type Change struct {
 	Mint *pubkey.Key
 }
 
-// Log returns where the topics begin and end: *kafka.Admin.
-type Log interface {
-	StartOffsets(ctx context.Context, topics []string) (Offsets, error)
-	EndOffsets(ctx context.Context, topics []string) (Offsets, error)
-}
-
 // Config of a Feed. Zero values mean the defaults.
 type Config struct {
 	// ring is how many changes are kept for readers. Default 131,072, 4 MiB.
@@ -82,7 +77,7 @@ type Deps struct {
 	// of the records before. Ready returns whether the replica is loaded.
 	Applied func() Offsets
 	Ready   func() bool
-	Log     Log
+	Log     kafka.Offsets
 	// OpenTail reads topics from the given offsets on.
 	OpenTail   func(topics []string, start Offsets) (kafka.TailReader, error)
 	Logger     *slog.Logger
@@ -139,24 +134,12 @@ func New(cfg Config, deps Deps) (*Feed, error) {
 	if deps.Applied == nil || deps.Ready == nil || deps.Log == nil || deps.OpenTail == nil {
 		return nil, errors.New("feed: applied, ready, log and tail are required")
 	}
-	if cfg.ring <= 0 {
-		cfg.ring = 131_072
-	}
-	if cfg.MaxReplay <= 0 {
-		cfg.MaxReplay = 100_000
-	}
-	if cfg.replayTimeout <= 0 {
-		cfg.replayTimeout = 30 * time.Second
-	}
-	if cfg.MaxStreams <= 0 {
-		cfg.MaxStreams = 1_000
-	}
-	if cfg.MaxPerClient <= 0 {
-		cfg.MaxPerClient = 8
-	}
-	if deps.Logger == nil {
-		deps.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.ring = cmp.Or(max(cfg.ring, 0), 131_072)
+	cfg.MaxReplay = cmp.Or(max(cfg.MaxReplay, 0), 100_000)
+	cfg.replayTimeout = cmp.Or(max(cfg.replayTimeout, 0), 30*time.Second)
+	cfg.MaxStreams = cmp.Or(max(cfg.MaxStreams, 0), 1_000)
+	cfg.MaxPerClient = cmp.Or(max(cfg.MaxPerClient, 0), 8)
+	deps.Logger = cmp.Or(deps.Logger, slog.New(slog.DiscardHandler))
 	f := &Feed{
 		cfg: cfg, deps: deps, dirty: make(chan struct{}, 1), replays: semaphore.NewWeighted(replays),
 		ring: make([]Change, cfg.ring), changed: make(chan struct{}), clients: limits.NewCrowd(cfg.MaxPerClient, cfg.Networks),

@@ -47,7 +47,7 @@ func newNode(t require.TestingT, log *apitest.Log, cfg Config) *node {
 func (n *node) step(t require.TestingT, limit int, between ...func()) {
 	ends, err := n.log.EndOffsets(context.Background(), topics[:])
 	require.NoError(t, err)
-	if !behind(n.applied, ends) {
+	if kafka.Covers(n.applied, ends) {
 		return
 	}
 	records, err := n.log.Tail(topics[:], n.applied).FetchBatch(context.Background(), limit, 0)
@@ -61,7 +61,7 @@ func (n *node) step(t require.TestingT, limit int, between ...func()) {
 		happen()
 	}
 	for _, record := range records {
-		n.applied[kafka.TopicPartition{Topic: record.Topic, Partition: record.Partition}] = record.Offset + 1
+		n.applied[record.TopicPartition()] = record.Offset + 1
 	}
 }
 

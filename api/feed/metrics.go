@@ -1,8 +1,6 @@
 package feed
 
 import (
-	"fmt"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/mintlake/mintlake/internal/counters"
@@ -29,9 +27,6 @@ func newMetrics(registerer prometheus.Registerer, f *Feed) (*metrics, error) {
 	counters.Preset(m.changes, []string{string(KindNew), string(KindChanged), string(KindRemoved)})
 	counters.Preset(m.ended, []string{"node_limit", "client_limit", "lagged"})
 	counters.Preset(m.replays, []string{"memory", "topics", "nowhere"})
-	if registerer == nil {
-		return m, nil
-	}
 	streams := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "mintlake_api_streams", Help: "Readers of the change feed now.",
 	}, func() float64 {
@@ -39,10 +34,5 @@ func newMetrics(registerer prometheus.Registerer, f *Feed) (*metrics, error) {
 		defer f.mu.Unlock()
 		return float64(f.streams)
 	})
-	for _, c := range []prometheus.Collector{m.changes, m.ended, m.replays, streams} {
-		if err := registerer.Register(c); err != nil {
-			return nil, fmt.Errorf("register metrics: %w", err)
-		}
-	}
-	return m, nil
+	return m, counters.Register(registerer, m.changes, m.ended, m.replays, streams)
 }

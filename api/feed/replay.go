@@ -167,37 +167,25 @@ func (r *Reader) read(ctx context.Context, begin, end Offsets) error {
 	}
 	defer tail.Close()
 	kinds := map[pubkey.Key]Kind{}
-	at := maps.Clone(begin)
-	for behind(at, end) {
-		records, err := tail.FetchBatch(ctx, replayBatch, 0)
-		if err != nil {
-			return err
-		}
+	err = kafka.ReadTo(ctx, tail, maps.Clone(begin), end, replayBatch, func(records []kafka.Record) error {
 		for i := range records {
 			record := &records[i]
-			tp := kafka.TopicPartition{Topic: record.Topic, Partition: record.Partition}
-			at[tp] = record.Offset + 1
-			if record.Offset >= end[tp] {
+			if record.Offset >= end[record.TopicPartition()] {
 				continue // the ring has it
 			}
 			if mint, err := pubkey.Parse(record.Key); err == nil && kinds[mint] != KindNew {
 				kinds[mint] = kindOf(record)
 			}
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	for _, mint := range slices.SortedFunc(maps.Keys(kinds), pubkey.Compare) {
 		r.replayed = append(r.replayed, Change{Kind: kinds[mint], Mint: &mint})
 	}
 	return nil
-}
-
-func behind(at, end Offsets) bool {
-	for tp, offset := range end {
-		if at[tp] < offset {
-			return true
-		}
-	}
-	return false
 }
 
 // kindOf returns KindNew for a record of InitializeMint, otherwise KindChanged.

@@ -94,10 +94,8 @@ var readTypes = []string{"enrichment.logo", "enrichment.logo_override", "enrichm
 
 // read applies a record about a logo. It ignores other records, most by their type header alone.
 func (x *index) read(record *kafka.Record) {
-	for _, header := range record.Headers {
-		if header.Key == schemas.HeaderType && !slices.Contains(readTypes, string(header.Value)) {
-			return
-		}
+	if kind := record.Header(schemas.HeaderType); kind != nil && !slices.Contains(readTypes, string(kind)) {
+		return
 	}
 	enrichment := &eventspb.Enrichment{}
 	if proto.Unmarshal(record.Value, enrichment) != nil || len(enrichment.GetMint()) != pubkey.Size {

@@ -3,12 +3,13 @@
 // In: what the registry says about a token's logo; the topic registry.enrichments.v1, for the
 // content of each logo and the decisions of operators; the web.
 // Out: bytes that were proved to be an image, or nothing; which tokens have similar logos.
-// Guarantees: an answer never waits longer than Config.wait for the web. A logo that was good once
+// Guarantees: an answer never waits longer than maxWait for the web. A logo that was good once
 // is served as long as the node has it, whatever becomes of its URL. A node decides nothing about a
 // logo's status.
 package logos
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -18,7 +19,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/mintlake/mintlake/internal/kafka"
-	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/logos/blobs"
 	"github.com/mintlake/mintlake/logos/fetch"
 	"github.com/mintlake/mintlake/logos/hostqueue"
@@ -41,16 +41,19 @@ type Store interface {
 	Lookup(name string) (blobs.Name, bool)
 }
 
+const (
+	// maxWait is how long a request waits for an image that the node does not have.
+	maxWait = 200 * time.Millisecond
+	// fetchesAtOnce is how many such images are fetched at one time; one domain or address never
+	// takes more than it leaves free. Beyond that, a request gets the fallback at once.
+	fetchesAtOnce = 64
+	// retryAfter is how long a URL is left alone after a failure that may pass. After any other
+	// failure it is six times as long, after a final one 240 times.
+	retryAfter = 30 * time.Second
+)
+
 // Config of a Service. Zero values take the default.
 type Config struct {
-	// wait is how long a request waits for an image that the node does not have. Default 200 ms.
-	wait time.Duration
-	// fetches is how many such images are fetched at one time; one domain or address never takes
-	// more than it leaves free. Beyond that, a request gets the fallback at once. Default 64.
-	fetches int
-	// retryAfter is how long a URL is left alone after a failure that may pass. After any other
-	// failure it is six times as long, after a final one 240 times. Default 30 s.
-	retryAfter time.Duration
 }
 
 // Deps are the collaborators.
@@ -84,23 +87,12 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	if deps.Loader == nil || deps.Store == nil || deps.OpenTail == nil {
 		return nil, errors.New("logos: a loader, a store and a tail are required")
 	}
-	if cfg.wait <= 0 {
-		cfg.wait = 200 * time.Millisecond
-	}
-	if cfg.fetches <= 0 {
-		cfg.fetches = 64
-	}
-	if cfg.retryAfter <= 0 {
-		cfg.retryAfter = 30 * time.Second
-	}
-	if deps.Logger == nil {
-		deps.Logger = slog.New(slog.DiscardHandler)
-	}
+	deps.Logger = cmp.Or(deps.Logger, slog.New(slog.DiscardHandler))
 	if deps.Now == nil {
 		deps.Now = time.Now
 	}
 	failed, _ := lru.New[string, time.Time](failedURLs) // fails only for a size below 1
-	s := &Service{cfg: cfg, deps: deps, index: newIndex(), fetches: hostqueue.NewPlaces(cfg.fetches), failed: failed}
+	s := &Service{cfg: cfg, deps: deps, index: newIndex(), fetches: hostqueue.NewPlaces(fetchesAtOnce), failed: failed}
 	var err error
 	s.metrics, err = newMetrics(deps.Registerer, s.index)
 	return s, err
@@ -130,7 +122,7 @@ const (
 	agePending = 10 * time.Second
 )
 
-// Get answers within Config.wait plus the time to read a file or to make a variant.
+// Get answers within maxWait plus the time to read a file or to make a variant.
 func (s *Service) Get(ctx context.Context, request Request) Answer {
 	if request.URL == "" {
 		s.metrics.missing.Inc()
@@ -192,7 +184,7 @@ func (s *Service) fetch(ctx context.Context, request *Request, known logo) bool 
 		defer release()
 		_, err := s.deps.Loader.Load(fetch.WithAdmission(context.WithoutCancel(ctx), join), imageload.Request{URL: url, Anew: known.purge > 0})
 		if err != nil {
-			wait := s.cfg.retryAfter
+			wait := retryAfter
 			switch {
 			case fetch.ClassOf(err) == fetch.ClassHostBusy:
 				wait = min(wait, time.Second) // the URL was not tried
@@ -207,7 +199,7 @@ func (s *Service) fetch(ctx context.Context, request *Request, known logo) bool 
 		}
 		done <- err == nil
 	}()
-	timer := time.NewTimer(s.cfg.wait)
+	timer := time.NewTimer(maxWait)
 	defer timer.Stop()
 	select {
 	case ok := <-done:
@@ -226,37 +218,16 @@ func (s *Service) Similar(mint pubkey.Key) int { return s.index.similar(mint) }
 // Copied returns whether another token showed the same logo before this mint did.
 func (s *Service) Copied(mint pubkey.Key) bool { return s.index.copied(mint) }
 
-// reopenDelay is the pause before the topic is opened again.
-const reopenDelay = 2 * time.Second
-
 // Run follows the topic until ctx ends; then it returns nil.
 func (s *Service) Run(ctx context.Context) error {
-	for ctx.Err() == nil {
-		err := s.follow(ctx)
-		if ctx.Err() != nil {
-			break
-		}
-		// The topic is then read from its beginning. That does no harm: what is known already is
-		// ignored.
-		s.deps.Logger.Warn("tail of logos ended, opening it again", "topic", schemas.TopicEnrichments, "err", err)
-		_ = pause.For(ctx, reopenDelay) // the loop sees that ctx ended
-	}
-	return nil
-}
-
-func (s *Service) follow(ctx context.Context) error {
-	tailer, err := s.deps.OpenTail()
-	if err != nil {
-		return err
-	}
-	defer tailer.Close()
-	for {
-		records, err := tailer.FetchBatch(ctx, 5_000, 20*time.Millisecond)
-		if err != nil {
-			return err
-		}
+	kafka.Follow(ctx, s.deps.OpenTail, 5_000, 20*time.Millisecond, func(records []kafka.Record) {
 		for i := range records {
 			s.index.read(&records[i])
 		}
-	}
+	}, func(err error) {
+		// The topic is then read from its beginning. That does no harm: what is known already is
+		// ignored.
+		s.deps.Logger.Warn("tail of logos ended, opening it again", "topic", schemas.TopicEnrichments, "err", err)
+	})
+	return nil
 }

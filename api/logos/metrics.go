@@ -1,10 +1,9 @@
 package logos
 
 import (
-	"errors"
-	"fmt"
-
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mintlake/mintlake/internal/counters"
 )
 
 // What requests were answered with: metric labels.
@@ -36,18 +35,8 @@ func newMetrics(registerer prometheus.Registerer, x *index) (*metrics, error) {
 	} {
 		*counter = m.answers.WithLabelValues(answer)
 	}
-	if registerer == nil {
-		return m, nil
-	}
 	known := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "mintlake_img_known_logos", Help: "Tokens of whose logo the node knows a check or a decision.",
 	}, func() float64 { return float64(x.size()) })
-	var problems []error
-	for _, collector := range []prometheus.Collector{m.answers, m.bytes, known} {
-		problems = append(problems, registerer.Register(collector))
-	}
-	if err := errors.Join(problems...); err != nil {
-		return nil, fmt.Errorf("register image metrics: %w", err)
-	}
-	return m, nil
+	return m, counters.Register(registerer, m.answers, m.bytes, known)
 }

@@ -2,15 +2,12 @@ package requests
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mintlake/mintlake/internal/kafka"
-	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
@@ -29,15 +26,16 @@ type Failures struct {
 // Run reads until ctx ends. After an error it opens the topic again, from its end on. It misses the
 // mints that are given up in between: for these, users go on to see that the request is queued.
 func (f *Failures) Run(ctx context.Context) error {
-	delays := backoff.NewExponentialBackOff()
-	for ctx.Err() == nil {
-		err := f.read(ctx, delays.Reset)
-		if ctx.Err() != nil {
-			break
+	open := func() (kafka.TailReader, error) { return f.Open(ctx, []string{schemas.TopicDeadLetters}) }
+	kafka.Follow(ctx, open, letters, letterWait, func(records []kafka.Record) {
+		for i := range records {
+			if mint, ok := givenUp(records[i].Value); ok {
+				f.Failed(mint)
+			}
 		}
+	}, func(err error) {
 		f.Logger.Warn("dead letters are not read, trying again", "topic", schemas.TopicDeadLetters, "err", err)
-		_ = pause.For(ctx, delays.NextBackOff()) // the loop ends with ctx
-	}
+	})
 	return nil
 }
 
@@ -46,26 +44,6 @@ const (
 	letters    = 100
 	letterWait = 20 * time.Millisecond
 )
-
-func (f *Failures) read(ctx context.Context, progress func()) error {
-	tail, err := f.Open(ctx, []string{schemas.TopicDeadLetters})
-	if err != nil {
-		return fmt.Errorf("open: %w", err)
-	}
-	defer tail.Close()
-	for {
-		records, err := tail.FetchBatch(ctx, letters, letterWait)
-		if err != nil {
-			return err
-		}
-		progress()
-		for i := range records {
-			if mint, ok := givenUp(records[i].Value); ok {
-				f.Failed(mint)
-			}
-		}
-	}
-}
 
 // givenUp returns the mint of a dead letter that the enrichment room wrote about a request; false
 // for any other dead letter.

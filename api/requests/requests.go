@@ -24,11 +24,15 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mintlake/mintlake/access/limits"
+	"github.com/mintlake/mintlake/internal/counters"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
+
+// remembered bounds the mints in each of three lists: requested, no mint, given up.
+const remembered = 200_000
 
 // Config of a Queue. Zero values mean the defaults.
 type Config struct {
@@ -38,9 +42,6 @@ type Config struct {
 	DedupTTL time.Duration
 	// NegativeTTL is how long an address that holds no mint is not asked for again. Default 1 hour.
 	NegativeTTL time.Duration
-	// remembered bounds the mints in each of three lists: requested, no mint, given up. Default
-	// 200,000.
-	remembered int
 	// PerClient bounds the requests that one client causes in any span of PerClientWindow. Default
 	// 2,000 in 10 minutes: four full batches, twenty RPC calls.
 	PerClient       int
@@ -135,18 +136,16 @@ func New(cfg Config, deps Deps) (*Queue, error) {
 		return nil, errors.New("enrichment requests: a producer is required")
 	}
 	cfg = cfg.withDefaults()
-	if deps.Logger == nil {
-		deps.Logger = slog.New(slog.DiscardHandler)
-	}
+	deps.Logger = cmp.Or(deps.Logger, slog.New(slog.DiscardHandler))
 	if deps.Now == nil {
 		deps.Now = time.Now
 	}
 	q := &Queue{cfg: cfg, deps: deps, waiting: make(chan request, cfg.QueueSize), waiters: newWaiters(cfg.Networks)}
 	var errs [4]error
-	q.recent, errs[0] = simplelru.NewLRU[pubkey.Key, time.Time](cfg.remembered, nil)
-	q.negative, errs[1] = simplelru.NewLRU[pubkey.Key, time.Time](cfg.remembered, nil)
+	q.recent, errs[0] = simplelru.NewLRU[pubkey.Key, time.Time](remembered, nil)
+	q.negative, errs[1] = simplelru.NewLRU[pubkey.Key, time.Time](remembered, nil)
 	q.clients, errs[2] = simplelru.NewLRU[string, *allowance](clientsTracked, nil)
-	q.failures, errs[3] = simplelru.NewLRU[pubkey.Key, time.Time](cfg.remembered, nil)
+	q.failures, errs[3] = simplelru.NewLRU[pubkey.Key, time.Time](remembered, nil)
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, fmt.Errorf("enrichment requests: %w", err)
 	}
@@ -157,7 +156,6 @@ func (c Config) withDefaults() Config {
 	c.QueueSize = cmp.Or(max(c.QueueSize, 0), 20_000)
 	c.DedupTTL = cmp.Or(max(c.DedupTTL, 0), 10*time.Minute)
 	c.NegativeTTL = cmp.Or(max(c.NegativeTTL, 0), time.Hour)
-	c.remembered = cmp.Or(max(c.remembered, 0), 200_000)
 	c.PerClient = cmp.Or(max(c.PerClient, 0), 2_000)
 	c.PerClientWindow = cmp.Or(max(c.PerClientWindow, 0), 10*time.Minute)
 	return c
@@ -176,15 +174,7 @@ func (q *Queue) register() error {
 	waiting := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "mintlake_api_enrichment_requests_waiting", Help: "Requests that wait for Kafka.",
 	}, func() float64 { return float64(len(q.waiting)) })
-	if q.deps.Registerer == nil {
-		return nil
-	}
-	for _, c := range []prometheus.Collector{q.asked, q.failed, waiting} {
-		if err := q.deps.Registerer.Register(c); err != nil {
-			return fmt.Errorf("enrichment requests: register metrics: %w", err)
-		}
-	}
-	return nil
+	return counters.Register(q.deps.Registerer, q.asked, q.failed, waiting)
 }
 
 // Answer is what became of a request, and when it is worth asking again.

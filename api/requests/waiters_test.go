@@ -124,7 +124,12 @@ func TestOnlyEnrichmentsLettersAreFailures(t *testing.T) {
 		{Value: []byte("\xff")}, letter(schemas.TopicEnrichmentRequests, request),
 	}}
 	var failed []string
-	f := &Failures{Failed: func(mint pubkey.Key) { failed = append(failed, mint.String()) }, Open: func(context.Context, []string) (kafka.TailReader, error) { return tail, nil }}
-	require.Error(t, f.read(t.Context(), func() {}))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	f := &Failures{Open: func(context.Context, []string) (kafka.TailReader, error) { return tail, nil }, Failed: func(mint pubkey.Key) {
+		failed = append(failed, mint.String())
+		cancel() // it is about the last record
+	}}
+	require.NoError(t, f.Run(ctx))
 	require.Equal(t, []string{"11111111111111111111111111111111"}, failed)
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/mintlake/mintlake/internal/counters"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/registry/coverage"
 	"github.com/mintlake/mintlake/registry/root"
@@ -205,12 +206,8 @@ func New(c Copy, offsets Offsets, logger *slog.Logger, registerer prometheus.Reg
 	for _, reader := range []string{"any", "projector", "enrich", "api"} {
 		lag.WithLabelValues(reader).Set(-1)
 	}
-	if registerer != nil {
-		for _, c := range []prometheus.Collector{lag, gaps} {
-			if err := registerer.Register(c); err != nil {
-				return nil, fmt.Errorf("status: register metrics: %w", err)
-			}
-		}
+	if err := counters.Register(registerer, lag, gaps); err != nil {
+		return nil, fmt.Errorf("status: %w", err)
 	}
 	collector := &Collector{copy: c, offsets: offsets, logger: logger, now: time.Now, lag: lag, gaps: gaps}
 	if topics, ok := offsets.(Topics); ok {

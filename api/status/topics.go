@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/mintlake/mintlake/internal/counters"
 	"github.com/mintlake/mintlake/schemas"
 )
 
@@ -42,12 +43,7 @@ func newTopicWatch(topics Topics, registerer prometheus.Registerer) (*topicWatch
 	w := &topicWatch{topics: topics, gauge: prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "mintlake_api_missing_topics", Help: "Topics of Mintlake that do not exist in Kafka: somebody deleted them.",
 	})}
-	if registerer != nil {
-		if err := registerer.Register(w.gauge); err != nil {
-			return nil, fmt.Errorf("status: register metrics: %w", err)
-		}
-	}
-	return w, nil
+	return w, counters.Register(registerer, w.gauge)
 }
 
 // look checks the topics once, and returns whether others are gone than before. If Kafka does not

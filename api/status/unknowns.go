@@ -3,12 +3,10 @@ package status
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
-
 	"github.com/mintlake/mintlake/internal/kafka"
-	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/schemas"
 )
 
@@ -33,42 +31,20 @@ func sideTopics() []string { return []string{schemas.TopicUnknowns, schemas.Topi
 // ReadUnknowns reads registry.unknowns.v1, and of chain.identity.v1 the snapshots and the walk over
 // documents, until ctx ends, then it returns nil. After an error it goes on where it was.
 func (c *Collector) ReadUnknowns(ctx context.Context, open OpenTail) error {
-	delays := backoff.NewExponentialBackOff()
-	var next map[kafka.TopicPartition]int64
-	for ctx.Err() == nil {
-		err := c.readUnknowns(ctx, open, &next, delays.Reset)
-		if ctx.Err() != nil {
-			break
+	var next map[kafka.TopicPartition]int64 // where to go on
+	kafka.Follow(ctx, func() (kafka.TailReader, error) {
+		if next == nil {
+			ends, err := c.offsets.EndOffsets(ctx, sideTopics())
+			if err != nil {
+				return nil, fmt.Errorf("read end offsets: %w", err)
+			}
+			for tp, end := range ends {
+				ends[tp] = max(0, end-unknownsRead) // a tail skips what is gone
+			}
+			next = ends
 		}
-		c.logger.Warn("unknowns are not read, trying again", "topic", schemas.TopicUnknowns, "err", err)
-		_ = pause.For(ctx, delays.NextBackOff()) // the loop ends with ctx
-	}
-	return nil
-}
-
-// readUnknowns reads from next on, and keeps in it where to go on.
-func (c *Collector) readUnknowns(ctx context.Context, open OpenTail, next *map[kafka.TopicPartition]int64, progress func()) error {
-	if *next == nil {
-		ends, err := c.offsets.EndOffsets(ctx, sideTopics())
-		if err != nil {
-			return fmt.Errorf("read end offsets: %w", err)
-		}
-		for tp, end := range ends {
-			ends[tp] = max(0, end-unknownsRead) // a tail begins with the first record that is left
-		}
-		*next = ends
-	}
-	tail, err := open(sideTopics(), *next)
-	if err != nil {
-		return fmt.Errorf("open: %w", err)
-	}
-	defer tail.Close()
-	for {
-		records, err := tail.FetchBatch(ctx, unknownsBatch, unknownsWait)
-		if err != nil {
-			return err
-		}
-		progress()
+		return open(sideTopics(), maps.Clone(next))
+	}, unknownsBatch, unknownsWait, func(records []kafka.Record) {
 		for i := range records {
 			if records[i].Topic == schemas.TopicIdentity {
 				c.snapshot.add(&records[i])
@@ -76,7 +52,10 @@ func (c *Collector) readUnknowns(ctx context.Context, open OpenTail, next *map[k
 			} else {
 				c.unknowns.Add(records[i].Value)
 			}
-			(*next)[kafka.TopicPartition{Topic: records[i].Topic, Partition: records[i].Partition}] = records[i].Offset + 1
+			next[records[i].TopicPartition()] = records[i].Offset + 1
 		}
-	}
+	}, func(err error) {
+		c.logger.Warn("unknowns are not read, trying again", "topic", schemas.TopicUnknowns, "err", err)
+	})
+	return nil
 }

@@ -258,10 +258,8 @@ func (h *Hub) read(ctx context.Context, progress func()) error {
 	h.setReading(true)
 	defer h.setReading(false)
 	for last := time.Now(); ; {
-		fetching, cancel := context.WithTimeout(ctx, idle)
-		records, err := tail.FetchBatch(fetching, hubBatch, hubWait)
-		cancel()
-		if err != nil && (fetching.Err() == nil || ctx.Err() != nil) {
+		records, err := kafka.FetchWithin(ctx, tail, hubBatch, hubWait, idle)
+		if err != nil {
 			return err
 		}
 		progress()

@@ -1,8 +1,6 @@
 package trades
 
 import (
-	"fmt"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/mintlake/mintlake/internal/counters"
@@ -23,9 +21,6 @@ func newHubMetrics(registerer prometheus.Registerer, h *Hub) (*hubMetrics, error
 		}, []string{"reason"}),
 	}
 	counters.Preset(m.ended, []string{"node_limit", "client_limit", "lagged"})
-	if registerer == nil {
-		return m, nil
-	}
 	streams := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "mintlake_api_trade_streams", Help: "Readers of streams of trades now.",
 	}, func() float64 {
@@ -33,10 +28,5 @@ func newHubMetrics(registerer prometheus.Registerer, h *Hub) (*hubMetrics, error
 		defer h.mu.Unlock()
 		return float64(h.streams)
 	})
-	for _, c := range []prometheus.Collector{m.given, m.ended, streams} {
-		if err := registerer.Register(c); err != nil {
-			return nil, fmt.Errorf("register metrics: %w", err)
-		}
-	}
-	return m, nil
+	return m, counters.Register(registerer, m.given, m.ended, streams)
 }

@@ -28,6 +28,9 @@ import (
 	"github.com/mintlake/mintlake/solana/bounds"
 )
 
+// firstByteTimeout is how long a server may scan before it answers.
+const firstByteTimeout = 10 * time.Minute
+
 // Config is what to read and at what rate. Zero values take the defaults named at each field.
 type Config struct {
 	// Endpoints are http(s) URLs of JSON-RPC servers that serve getProgramAccounts of the token
@@ -51,8 +54,6 @@ type Config struct {
 	attempts int
 	// firstPause is the pause before the second try; it doubles up to 30 s. Default 500 ms.
 	firstPause time.Duration
-	// firstByteTimeout is how long a server may scan before it answers. Default 10 min.
-	firstByteTimeout time.Duration
 	// idleTimeout is how long a server may be silent inside an answer. Default 1 min.
 	idleTimeout time.Duration
 	// StateFile is where progress is kept; its folder must exist.
@@ -67,7 +68,6 @@ func (c Config) withDefaults() Config {
 	c.Concurrency = cmp.Or(max(c.Concurrency, 0), 4)
 	c.attempts = cmp.Or(max(c.attempts, 0), 8)
 	c.firstPause = cmp.Or(max(c.firstPause, 0), 500*time.Millisecond)
-	c.firstByteTimeout = cmp.Or(max(c.firstByteTimeout, 0), 10*time.Minute)
 	c.idleTimeout = cmp.Or(max(c.idleTimeout, 0), time.Minute)
 	if len(c.Kinds) == 0 {
 		c.Kinds = AllKinds()

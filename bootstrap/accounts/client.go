@@ -31,7 +31,7 @@ type client struct {
 func newClient(cfg Config) *client {
 	transport := http.DefaultTransport.(*http.Transport).Clone() // net/http's own
 	transport.MaxIdleConnsPerHost = cfg.Concurrency
-	transport.ResponseHeaderTimeout = cfg.firstByteTimeout
+	transport.ResponseHeaderTimeout = firstByteTimeout
 	c := &client{endpoints: cfg.Endpoints, idle: cfg.idleTimeout, pace: pause.Evenly(cfg.RequestsPerSecond), http: &http.Client{
 		Transport: transport,
 		// A redirect would carry a keyed request to wherever the answer says.

@@ -8,7 +8,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mintlake/mintlake/internal/kafka"
-	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
@@ -132,32 +131,12 @@ func (a *Asker) ask(ctx context.Context, list []Wanted) error {
 const (
 	followBatch = 5000
 	followWait  = 100 * time.Millisecond
-	followPause = 2 * time.Second
 )
 
 // follow reads the answers until ctx ends.
 func (a *Asker) follow(ctx context.Context) {
-	for ctx.Err() == nil {
-		err := a.readAnswers(ctx)
-		if ctx.Err() != nil {
-			return
-		}
-		a.deps.Logger.Warn("answers to requests for documents are not read, trying again", "topic", schemas.TopicEnrichments, "err", err)
-		_ = pause.For(ctx, followPause) // the loop ends with ctx
-	}
-}
-
-func (a *Asker) readAnswers(ctx context.Context) error {
-	tail, err := a.deps.OpenTail(ctx)
-	if err != nil {
-		return err
-	}
-	defer tail.Close()
-	for {
-		records, err := tail.FetchBatch(ctx, followBatch, followWait)
-		if err != nil {
-			return err
-		}
+	open := func() (kafka.TailReader, error) { return a.deps.OpenTail(ctx) }
+	kafka.Follow(ctx, open, followBatch, followWait, func(records []kafka.Record) {
 		a.locked(func(w *walk) {
 			for i := range records {
 				if mint, how, ok := answerOf(&records[i]); ok {
@@ -165,18 +144,14 @@ func (a *Asker) readAnswers(ctx context.Context) error {
 				}
 			}
 		})
-	}
+	}, func(err error) {
+		a.deps.Logger.Warn("answers to requests for documents are not read, trying again", "topic", schemas.TopicEnrichments, "err", err)
+	})
 }
 
 // answerOf reads the record of a document, or of a check of one.
 func answerOf(record *kafka.Record) (mint pubkey.Key, how answer, ok bool) {
-	kind := ""
-	for _, header := range record.Headers {
-		if header.Key == schemas.HeaderType {
-			kind = string(header.Value)
-		}
-	}
-	switch kind {
+	switch string(record.Header(schemas.HeaderType)) {
 	case "enrichment.offchain":
 	case "enrichment.document_check":
 		how = answerFailed

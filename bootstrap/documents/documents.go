@@ -26,6 +26,9 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
+// restShort is the time after a walk that found nothing to ask for, and after an error.
+const restShort = 5 * time.Minute
+
 // Config is how fast and how often an Asker asks.
 type Config struct {
 	// PerMinute is the most requests a minute, of all hosts together. Required.
@@ -38,15 +41,11 @@ type Config struct {
 	// rest is the time between the end of a walk and the next one, which asks again for documents
 	// that did not come. Default 12 hours.
 	rest time.Duration
-	// restShort is the time after a walk that found nothing to ask for, and after an error. Default
-	// 5 minutes.
-	restShort time.Duration
 }
 
 func (c Config) withDefaults() Config {
 	c.page, c.pages = cmp.Or(max(c.page, 0), 10_000), cmp.Or(max(c.pages, 0), 100_000)
 	c.rest = cmp.Or(max(c.rest, 0), 12*time.Hour)
-	c.restShort = cmp.Or(max(c.restShort, 0), 5*time.Minute)
 	return c
 }
 
@@ -187,7 +186,7 @@ func (a *Asker) scan(ctx context.Context) {
 			a.failed(ctx, err)
 			continue
 		case done:
-			wait = a.config.restShort
+			wait = restShort
 			a.locked(func(w *walk) {
 				if w.asked > 0 {
 					wait = a.config.rest
@@ -225,7 +224,7 @@ func (a *Asker) failed(ctx context.Context, err error) {
 		return
 	}
 	a.deps.Logger.Warn("the walk over missing documents rests", "err", err)
-	_ = pause.For(ctx, a.config.restShort)
+	_ = pause.For(ctx, restShort)
 }
 
 func (a *Asker) locked(use func(*walk)) {

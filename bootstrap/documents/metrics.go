@@ -1,10 +1,9 @@
 package documents
 
 import (
-	"errors"
-	"fmt"
-
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mintlake/mintlake/internal/counters"
 )
 
 type metrics struct {
@@ -28,17 +27,7 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 		perSecond: gauge("per_second", "Answers of the walk over missing documents a second, lately."),
 		leftFor:   gauge("left_seconds", "How long the walk takes at the hosts' rates until the last host is done; 0 if that is not known."),
 	}
-	if registerer == nil {
-		return m, nil
-	}
-	var problems []error
-	for _, collector := range []prometheus.Collector{m.asked, m.left, m.hosts, m.perSecond, m.leftFor} {
-		problems = append(problems, registerer.Register(collector))
-	}
-	if err := errors.Join(problems...); err != nil {
-		return nil, fmt.Errorf("documents: register metrics: %w", err)
-	}
-	return m, nil
+	return m, counters.Register(registerer, m.asked, m.left, m.hosts, m.perSecond, m.leftFor)
 }
 
 func (m *metrics) told(p Progress) {

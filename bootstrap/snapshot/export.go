@@ -47,9 +47,7 @@ func NewExporter(cfg ExportConfig, source Source) (*Exporter, error) {
 	if cfg.Folder == "" || source == nil {
 		return nil, errors.New("export: folder and source are required")
 	}
-	if cfg.fileRows <= 0 {
-		cfg.fileRows = 2_000_000
-	}
+	cfg.fileRows = cmp.Or(max(cfg.fileRows, 0), 2_000_000)
 	return &Exporter{cfg: cfg, source: source}, nil
 }
 

@@ -123,9 +123,7 @@ func New(cfg Config, deps Deps) (*Loader, error) {
 			return nil, errors.New("--expect-hash with --skip-hash would prove nothing: the accounts must be hashed")
 		}
 	}
-	if deps.Logger == nil {
-		deps.Logger = slog.New(slog.DiscardHandler)
-	}
+	deps.Logger = cmp.Or(deps.Logger, slog.New(slog.DiscardHandler))
 	if deps.Extract == nil {
 		deps.Extract = Mints
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"time"
 
@@ -162,46 +163,32 @@ func lastDecision(ctx context.Context, brokers []string, deps kafka.Deps, mint p
 	topics := []string{schemas.TopicEnrichments}
 	asking, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
-	ends, err := admin.EndOffsets(asking, topics)
+	at, ends, err := kafka.Bounds(asking, admin, topics...)
 	if err != nil {
 		return nil, err
 	}
-	tailer, err := kafka.NewTailer(kafka.TailerConfig{Brokers: brokers, Topics: topics, Name: "logos-command"}, deps)
+	tailer, err := kafka.NewTailer(kafka.TailerConfig{Brokers: brokers, Topics: topics, Start: maps.Clone(at), Name: "logos-command"}, deps)
 	if err != nil {
 		return nil, err
 	}
 	defer tailer.Close()
 	var last *eventspb.LogoOverride
-	for tp, end := range ends {
-		if end == 0 {
-			delete(ends, tp)
-		}
-	}
-	for len(ends) > 0 {
-		records, err := tailer.FetchBatch(ctx, 5_000, 10*time.Millisecond)
-		if err != nil {
-			return nil, err
-		}
+	err = kafka.ReadTo(ctx, tailer, at, ends, 5_000, func(records []kafka.Record) error {
 		for i := range records {
 			if found := decisionAbout(&records[i], mint); found.GetVersion() > last.GetVersion() {
 				last = found
 			}
-			tp := kafka.TopicPartition{Topic: records[i].Topic, Partition: records[i].Partition}
-			if end, ok := ends[tp]; ok && records[i].Offset+1 >= end {
-				delete(ends, tp)
-			}
 		}
-	}
-	return last, nil
+		return nil
+	})
+	return last, err
 }
 
 // decisionAbout returns the decision in a record, or nil if the record is not a decision about the
 // mint.
 func decisionAbout(record *kafka.Record, mint pubkey.Key) *eventspb.LogoOverride {
-	for _, header := range record.Headers {
-		if header.Key == schemas.HeaderType && string(header.Value) != typeLogoOverride {
-			return nil
-		}
+	if kind := record.Header(schemas.HeaderType); kind != nil && string(kind) != typeLogoOverride {
+		return nil
 	}
 	fact := &eventspb.Enrichment{}
 	if proto.Unmarshal(record.Value, fact) != nil || string(fact.GetMint()) != string(mint[:]) {

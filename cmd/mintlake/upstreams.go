@@ -46,7 +46,7 @@ func (s *system) startChecks(upstreams *enrich.Upstreams) error {
 	past := &enrich.Past{Offsets: s.admin, OpenTail: func(start map[kafka.TopicPartition]int64) (kafka.TailReader, error) {
 		return kafka.NewTailer(kafka.TailerConfig{Brokers: s.backends.brokers, Topics: []string{schemas.TopicEnrichments}, Start: start, Name: "checks"}, s.kafka)
 	}}
-	checker, err := enrich.NewChecker(enrich.CheckConfig{}, upstreams, s.writers.For("enrich"), past)
+	checker, err := enrich.NewChecker(upstreams, s.writers.For("enrich"), past)
 	if err != nil || checker == nil {
 		return err
 	}

@@ -13,6 +13,7 @@
 package chengine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 )
+
+// startTimeout is how long one start may take: a large directory loads its parts first.
+const startTimeout = 2 * time.Minute
 
 // Config of an Engine.
 type Config struct {
@@ -53,9 +57,6 @@ type Config struct {
 	// disk before the insert is acknowledged, which takes 1 to 5 ms. So a power cut cannot lose
 	// rows whose Kafka offsets are committed. A crash of a process loses nothing in either case.
 	NoSync bool
-	// startTimeout is how long one start may take. Default 2 minutes (a large directory loads its
-	// parts first).
-	startTimeout time.Duration
 	// stopTimeout is how long running queries may take to end after Run was stopped. Default 10 s.
 	stopTimeout time.Duration
 	// LetGo is how long the engine may take to end a killed query; after that its process is
@@ -94,9 +95,7 @@ func New(cfg Config, deps Deps) (*Engine, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	if deps.Logger == nil {
-		deps.Logger = slog.New(slog.DiscardHandler)
-	}
+	deps.Logger = cmp.Or(deps.Logger, slog.New(slog.DiscardHandler))
 	m, err := newMetrics(deps.Registerer)
 	if err != nil {
 		return nil, err
@@ -113,7 +112,6 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.Threads, runtime.NumCPU())
 	setDefault(&c.connections, 8)
 	setDefault(&c.maxInsertBytes, 256<<20)
-	setDefault(&c.startTimeout, 2*time.Minute)
 	setDefault(&c.stopTimeout, 10*time.Second)
 	setDefault(&c.LetGo, 15*time.Second)
 	setDefault(&c.maxFailedStarts, 5)

@@ -1,9 +1,9 @@
 package chengine
 
 import (
-	"fmt"
-
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mintlake/mintlake/internal/counters"
 )
 
 type metrics struct {
@@ -58,13 +58,5 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 			Name: "mintlake_embedded_clickhouse_mended_total", Help: "Damaged small files of the embedded ClickHouse that were put aside and made anew.",
 		}),
 	}
-	if registerer == nil {
-		return m, nil
-	}
-	for _, collector := range []prometheus.Collector{m.restarts, m.failedStarts, m.up, m.startSeconds, m.stderrLines, m.queries, m.oldest, m.standing, m.stuck, m.mended} {
-		if err := registerer.Register(collector); err != nil {
-			return nil, fmt.Errorf("register embedded clickhouse metrics: %w", err)
-		}
-	}
-	return m, nil
+	return m, counters.Register(registerer, m.restarts, m.failedStarts, m.up, m.startSeconds, m.stderrLines, m.queries, m.oldest, m.standing, m.stuck, m.mended)
 }

@@ -139,7 +139,7 @@ func pause(quick int, longest time.Duration) time.Duration {
 // has not answered a ping yet. err says how it ended.
 func (e *Engine) oneLife(ctx context.Context, p *process, dir *dataDir, mending *mending) (started bool, err error) {
 	begin := time.Now()
-	status, err := p.waitStatus(ctx, e.cfg.startTimeout)
+	status, err := p.waitStatus(ctx, startTimeout)
 	switch {
 	case ctx.Err() != nil:
 		p.stop(e.cfg.stopTimeout)

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,8 +26,6 @@ type Config struct {
 	// Addr is host:port to listen on. The host must be a loopback address or "localhost"; port 0
 	// takes a free one. Default "127.0.0.1:9092".
 	Addr string
-	// maxFrameBytes bounds one request, in bytes. Default DefaultMaxFrameBytes.
-	maxFrameBytes uint32
 	// retentionInterval is the time between two rounds of deleting expired records. Default five
 	// minutes, as Apache Kafka's log.retention.check.interval.ms.
 	retentionInterval time.Duration
@@ -84,24 +83,13 @@ func New(cfg Config, deps Deps) (*Broker, error) {
 	if cfg.DataDir == "" {
 		return nil, errors.New("embedded kafka: data folder is required")
 	}
-	if cfg.Addr == "" {
-		cfg.Addr = "127.0.0.1:9092"
-	}
-	if cfg.maxFrameBytes == 0 {
-		cfg.maxFrameBytes = DefaultMaxFrameBytes
-	}
-	if cfg.retentionInterval <= 0 {
-		cfg.retentionInterval = 5 * time.Minute
-	}
-	if cfg.stateInterval <= 0 {
-		cfg.stateInterval = 5 * time.Second
-	}
+	cfg.Addr = cmp.Or(cfg.Addr, "127.0.0.1:9092")
+	cfg.retentionInterval = cmp.Or(max(cfg.retentionInterval, 0), 5*time.Minute)
+	cfg.stateInterval = cmp.Or(max(cfg.stateInterval, 0), 5*time.Second)
 	if err := checkLoopback(cfg.Addr); err != nil {
 		return nil, err
 	}
-	if deps.Logger == nil {
-		deps.Logger = slog.New(slog.DiscardHandler)
-	}
+	deps.Logger = cmp.Or(deps.Logger, slog.New(slog.DiscardHandler))
 	m, err := newMetrics(deps.Registerer)
 	if err != nil {
 		return nil, err
@@ -226,7 +214,7 @@ func (b *Broker) listen(ctx context.Context, durable *syncer) (*guardListener, e
 		return nil, fmt.Errorf("embedded kafka: listen: %w", err)
 	}
 	return newGuardListener(inner, guardRules{
-		maxFrame: b.cfg.maxFrameBytes, rejected: b.reject, unsupported: b.unsupported, durable: durable,
+		maxFrame: maxFrameBytes, rejected: b.reject, unsupported: b.unsupported, durable: durable,
 	}), nil
 }
 

@@ -7,9 +7,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kversion"
 )
 
-// DefaultMaxFrameBytes bounds one request: 100 MiB, the default of Apache Kafka's
+// maxFrameBytes bounds one request: 100 MiB, the default of Apache Kafka's
 // socket.request.max.bytes.
-const DefaultMaxFrameBytes = 100 << 20
+const maxFrameBytes = 100 << 20
 
 const (
 	lengthBytes = 4

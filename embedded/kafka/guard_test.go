@@ -84,13 +84,13 @@ func guardedRead(t *testing.T, input []byte, maxFrame uint32) (out []byte, reaso
 
 func TestGuardPassesWholeRequestsAndStopsAtABadOne(t *testing.T) {
 	good := append(frame(3, 8, []byte("metadata")), frame(1, 7, bytes.Repeat([]byte("fetch"), 1000))...)
-	out, reason := guardedRead(t, good, DefaultMaxFrameBytes)
+	out, reason := guardedRead(t, good, maxFrameBytes)
 	require.NoError(t, reason)
 	require.Equal(t, good, out)
-	out, reason = guardedRead(t, append(bytes.Clone(good), frame(4, 100, []byte("panic"))...), DefaultMaxFrameBytes)
+	out, reason = guardedRead(t, append(bytes.Clone(good), frame(4, 100, []byte("panic"))...), maxFrameBytes)
 	require.NoError(t, reason, "it waits for the broker's answers before its own")
 	require.Equal(t, good, out, "no byte of the unknown request reaches the broker")
-	out, reason = guardedRead(t, append(bytes.Clone(good), frame(3, 100, []byte("panic"))...), DefaultMaxFrameBytes)
+	out, reason = guardedRead(t, append(bytes.Clone(good), frame(3, 100, []byte("panic"))...), maxFrameBytes)
 	require.ErrorIs(t, reason, errBadVersion)
 	require.Equal(t, good, out, "no byte of the bad request reaches the broker")
 }
@@ -103,7 +103,7 @@ func TestGuardEndsSlowRequests(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			client, server := net.Pipe()
 			defer client.Close()
-			conn := newGuardConn(server, &guardRules{maxFrame: DefaultMaxFrameBytes, rejected: func(error, net.Addr) {}})
+			conn := newGuardConn(server, &guardRules{maxFrame: maxFrameBytes, rejected: func(error, net.Addr) {}})
 			defer conn.Close()
 			go func() {
 				_, _ = client.Write(whole)
@@ -133,7 +133,7 @@ func TestProduceWithoutAnAnswer(t *testing.T) {
 	open := func(input []byte) *guardConn {
 		client, server := net.Pipe()
 		t.Cleanup(func() { _ = client.Close() })
-		conn := newGuardConn(server, &guardRules{maxFrame: DefaultMaxFrameBytes, rejected: func(error, net.Addr) {}, durable: durable})
+		conn := newGuardConn(server, &guardRules{maxFrame: maxFrameBytes, rejected: func(error, net.Addr) {}, durable: durable})
 		go func() { _, _ = client.Write(input) }()
 		go func() { _, _ = io.Copy(io.Discard, client) }()
 		_, err := io.ReadFull(conn, make([]byte, len(input)))
@@ -164,7 +164,7 @@ func TestAPartitionNamedTwice(t *testing.T) {
 			durable := newSyncer(t.TempDir())
 			client, server := net.Pipe()
 			defer client.Close()
-			conn := newGuardConn(server, &guardRules{maxFrame: DefaultMaxFrameBytes, rejected: func(error, net.Addr) {}, durable: durable})
+			conn := newGuardConn(server, &guardRules{maxFrame: maxFrameBytes, rejected: func(error, net.Addr) {}, durable: durable})
 			input := produceFrame(t, 8, acks, goodBatch(), goodBatch())
 			go func() { _, _ = client.Write(input) }()
 			_, err := io.ReadFull(conn, make([]byte, len(input)))
@@ -211,7 +211,7 @@ func TestARequestAsItsConnectionCloses(t *testing.T) {
 					_ = conn.Close()
 				}
 			}}
-			conn = newGuardConn(inner, &guardRules{maxFrame: DefaultMaxFrameBytes, rejected: func(error, net.Addr) {}, durable: durable})
+			conn = newGuardConn(inner, &guardRules{maxFrame: maxFrameBytes, rejected: func(error, net.Addr) {}, durable: durable})
 			_, err := conn.Read(make([]byte, len(input)))
 			require.ErrorIs(t, err, net.ErrClosed)
 			require.Empty(t, durable.underWay)

@@ -2,7 +2,6 @@ package kafka
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -50,15 +49,7 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 	counters.Preset(m.rejected, []string{
 		"frame_too_long", "frame_too_short", "unknown_api_key", "unknown_version", "unreadable", "bad_batch", "other",
 	})
-	if registerer == nil {
-		return m, nil
-	}
-	for _, c := range []prometheus.Collector{m.up, m.rejected, m.unsupported, m.warnings, m.lost, m.deleted} {
-		if err := registerer.Register(c); err != nil {
-			return nil, fmt.Errorf("embedded kafka: register metrics: %w", err)
-		}
-	}
-	return m, nil
+	return m, counters.Register(registerer, m.up, m.rejected, m.unsupported, m.warnings, m.lost, m.deleted)
 }
 
 // reasonLabel returns the metric label for a reason of the guard to reject a request.

@@ -140,9 +140,7 @@ func New(cfg Config, deps Deps) (*Auditor, error) {
 	if err := errors.Join(problems...); err != nil {
 		return nil, err
 	}
-	if deps.Logger == nil {
-		deps.Logger = slog.New(slog.DiscardHandler)
-	}
+	deps.Logger = cmp.Or(deps.Logger, slog.New(slog.DiscardHandler))
 	return &Auditor{cfg: cfg, registry: deps.Registry, rpc: deps.RPC, logger: deps.Logger, meter: deps.Meter, calls: pause.Evenly(cfg.CallsPerSecond)}, nil
 }
 

@@ -90,17 +90,17 @@ func (m *Machine) another(e *entry, err error) (time.Duration, bool) {
 		return 0, false
 	case failed.Class == fetch.ClassHostPaused, failed.Class == fetch.ClassHostBusy:
 		return recheck.Jitter(max(failed.RetryAfter, time.Second), e.mint, uint64(e.attempts)+1<<32, 0, 0.5), true
-	case failed.Class == fetch.ClassHostDown && failed.DownFor < m.cfg.downPatience:
+	case failed.Class == fetch.ClassHostDown && failed.DownFor < downPatience:
 		// A short outage, of the host or of our network, must not make broken logos of all that
 		// wait for the host. Once downPatience is over, a logo may be called broken, however long
 		// no request is made to the host.
-		wait := min(failed.RetryAfter, m.cfg.downPatience-failed.DownFor)
+		wait := min(failed.RetryAfter, downPatience-failed.DownFor)
 		return recheck.Jitter(max(wait, time.Second), e.mint, uint64(e.attempts)+1<<32, 0, 0.5), true
-	case failed.RetryAfter > 0 && failed.Class == fetch.ClassHTTPStatus && e.attempts+1 < 4*m.cfg.attempts:
+	case failed.RetryAfter > 0 && failed.Class == fetch.ClassHTTPStatus && e.attempts+1 < 4*attempts:
 		// A server that asks us to wait does not mean that the logo is broken: it has four times as
 		// many attempts.
 		return recheck.Jitter(failed.RetryAfter, e.mint, uint64(e.attempts), 0, 0.5), true
-	case e.attempts+1 >= m.cfg.attempts:
+	case e.attempts+1 >= attempts:
 		return 0, false
 	}
 	// This includes a host that is down for longer. The attempt then makes no request, and the
@@ -113,7 +113,7 @@ func (m *Machine) another(e *entry, err error) (time.Duration, bool) {
 // soon.
 func (m *Machine) free(err error) bool {
 	var failed *fetch.Error
-	return errors.As(err, &failed) && failed.Unasked(m.cfg.downPatience)
+	return errors.As(err, &failed) && failed.Unasked(downPatience)
 }
 
 // conclude makes the fact of a check. It also decides when the next check is due. What is known of

@@ -35,15 +35,17 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// Offsets returns where the topic ends. *kafka.Admin is one.
-type Offsets interface {
-	EndOffsets(ctx context.Context, topics []string) (map[kafka.TopicPartition]int64, error)
-}
-
 // Loader fetches and checks images. Its errors have a fetch.Class. *imageload.Loader is one.
 type Loader interface {
 	Load(ctx context.Context, request imageload.Request) (*imageload.Image, error)
 }
+
+const (
+	// attempts is how often loading may fail for a reason that may pass before the logo is broken.
+	attempts = 3
+	// downPatience is how long a host may be down before that costs its logos attempts.
+	downPatience = 30 * time.Second
+)
 
 // Config configures a Machine. Zero values take the default.
 type Config struct {
@@ -52,15 +54,9 @@ type Config struct {
 	// PerHost is how many of them may be from one host, default 4. perGateway is how many may be
 	// from IPFS, and as many from Arweave, default 16.
 	PerHost, perGateway int
-	// attempts is how often loading may fail for a reason that may pass before the logo is broken.
-	// Default 3.
-	attempts int
 	// attemptDelay is the delay before the second attempt. Each further delay is four times as
 	// long. Default 2 s.
 	attemptDelay time.Duration
-	// downPatience is how long a host may be down before that costs its logos attempts. Default 30
-	// s.
-	downPatience time.Duration
 	// Retry is the time until a broken logo is checked again. It doubles after each further
 	// failure, up to MaxRetry. It begins six times as long if the failure does not pass by itself.
 	// But a picture that was fetched and refused is checked again after Recheck. Default 10 min and
@@ -75,9 +71,7 @@ func (c Config) withDefaults() Config {
 	c.Workers = cmp.Or(c.Workers, 64)
 	c.PerHost = cmp.Or(c.PerHost, 4)
 	c.perGateway = cmp.Or(c.perGateway, 16)
-	c.attempts = cmp.Or(c.attempts, 3)
 	c.attemptDelay = cmp.Or(c.attemptDelay, 2*time.Second)
-	c.downPatience = cmp.Or(c.downPatience, 30*time.Second)
 	c.Retry = cmp.Or(c.Retry, 10*time.Minute)
 	c.MaxRetry = cmp.Or(c.MaxRetry, 7*24*time.Hour)
 	c.Recheck = cmp.Or(c.Recheck, 7*24*time.Hour)
@@ -86,7 +80,7 @@ func (c Config) withDefaults() Config {
 
 // Deps are the collaborators of a Machine.
 type Deps struct {
-	Offsets Offsets
+	Offsets kafka.Ends
 	// OpenTail starts to read schemas.TopicEnrichments at its first record.
 	OpenTail func() (kafka.TailReader, error)
 	Producer kafka.RecordProducer
@@ -131,16 +125,14 @@ func New(cfg Config, deps Deps) (*Machine, error) {
 		return nil, errors.New("logos: offsets, tail and producer are required, and host if there is a loader")
 	}
 	for key, ok := range map[string]bool{
-		"workers": cfg.Workers > 0, "per_host": cfg.PerHost > 0, "per_gateway": cfg.perGateway > 0, "attempts": cfg.attempts > 0,
+		"workers": cfg.Workers > 0, "per_host": cfg.PerHost > 0, "per_gateway": cfg.perGateway > 0,
 		"attempt_delay": cfg.attemptDelay > 0, "retry": cfg.Retry > 0, "max_retry": cfg.MaxRetry >= cfg.Retry, "recheck": cfg.Recheck > 0,
 	} {
 		if !ok {
 			return nil, fmt.Errorf("logos: %s must be positive, and max_retry no less than retry", key)
 		}
 	}
-	if deps.Logger == nil {
-		deps.Logger = slog.New(slog.DiscardHandler)
-	}
+	deps.Logger = cmp.Or(deps.Logger, slog.New(slog.DiscardHandler))
 	if deps.Now == nil {
 		deps.Now = time.Now
 	}
@@ -258,7 +250,7 @@ func (m *Machine) take(ctx context.Context, tailer kafka.TailReader, ends map[ka
 	for i := range records {
 		record := &records[i]
 		m.fold(record)
-		tp := kafka.TopicPartition{Topic: record.Topic, Partition: record.Partition}
+		tp := record.TopicPartition()
 		if end, ok := ends[tp]; ok && record.Offset+1 >= end {
 			delete(ends, tp)
 		}
@@ -288,14 +280,9 @@ func (m *Machine) fold(record *kafka.Record) {
 
 // mayConcernLogos decides by the record's type header, so that most records need not be decoded.
 func mayConcernLogos(record *kafka.Record) bool {
-	for _, header := range record.Headers {
-		if header.Key != schemas.HeaderType {
-			continue
-		}
-		switch string(header.Value) {
-		case "enrichment.mint_account", "enrichment.metaplex_account", "enrichment.not_a_mint":
-			return false
-		}
+	switch string(record.Header(schemas.HeaderType)) {
+	case "enrichment.mint_account", "enrichment.metaplex_account", "enrichment.not_a_mint":
+		return false
 	}
 	return true
 }

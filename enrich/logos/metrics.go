@@ -1,13 +1,12 @@
 package logos
 
 import (
-	"errors"
-	"fmt"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/mintlake/mintlake/internal/counters"
 	"github.com/mintlake/mintlake/logos/fetch"
 	"github.com/mintlake/mintlake/registry"
 )
@@ -24,9 +23,6 @@ func newMetrics(registerer prometheus.Registerer, machine *Machine) (*metrics, e
 	}, []string{"class"})}
 	for _, class := range fetch.Classes() {
 		m.checks.WithLabelValues(string(class))
-	}
-	if registerer == nil {
-		return m, nil
 	}
 	gauge := func(name, help string, labels prometheus.Labels, value func() float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "mintlake_logos_" + name, Help: help, ConstLabels: labels}, value)
@@ -48,14 +44,7 @@ func newMetrics(registerer prometheus.Registerer, machine *Machine) (*metrics, e
 		collectors = append(collectors, gauge("tokens", "Tokens that ever named a logo, by its status.", prometheus.Labels{"status": status},
 			func() float64 { return float64(machine.table.count(status)) }))
 	}
-	var problems []error
-	for _, collector := range collectors {
-		problems = append(problems, registerer.Register(collector))
-	}
-	if err := errors.Join(problems...); err != nil {
-		return nil, fmt.Errorf("register logo metrics: %w", err)
-	}
-	return m, nil
+	return m, counters.Register(registerer, collectors...)
 }
 
 func (m *metrics) started(age time.Duration) { m.age.Store(int64(max(age, 0))) }

@@ -10,6 +10,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -102,9 +103,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	if deps.Issuer == nil || deps.Live == nil || deps.Configured == nil || deps.DeadLetters == nil {
 		return nil, errors.New("admin API: an issuer, the stores of keys and dead letters are required")
 	}
-	if deps.Logger == nil {
-		deps.Logger = slog.New(slog.DiscardHandler)
-	}
+	deps.Logger = cmp.Or(deps.Logger, slog.New(slog.DiscardHandler))
 	host, _, err := net.SplitHostPort(cfg.Addr)
 	if err != nil || !keys.LoopbackHost(host) {
 		return nil, fmt.Errorf("admin API: address %q: must be host:port of a loopback address, like 127.0.0.1:8090", cfg.Addr)
@@ -112,12 +111,8 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	if len(cfg.Token) < MinToken {
 		return nil, fmt.Errorf("admin API: the token must have at least %d characters", MinToken)
 	}
-	if cfg.wrongTokens <= 0 {
-		cfg.wrongTokens = 10
-	}
-	if cfg.wrongTokenEvery <= 0 {
-		cfg.wrongTokenEvery = time.Second
-	}
+	cfg.wrongTokens = cmp.Or(max(cfg.wrongTokens, 0), 10)
+	cfg.wrongTokenEvery = cmp.Or(max(cfg.wrongTokenEvery, 0), time.Second)
 	s := &Server{
 		cfg: cfg, deps: deps, token: sha256.Sum256([]byte(cfg.Token)), Bound: listen.NewBound(), reading: semaphore.NewWeighted(1), sessions: newSessions(),
 		wrong: &failures{most: float64(cfg.wrongTokens), left: float64(cfg.wrongTokens), every: cfg.wrongTokenEvery},

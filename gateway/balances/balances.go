@@ -81,13 +81,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 		Name: "mintlake_gateway_balances_total", Help: "Calls about balances, by who answered them: here, or the upstreams and why.",
 	}, []string{"outcome"})
 	counters.Preset(s.answers, []string{"here", "other_call", "not_complete", "no_answer"})
-	if deps.Registerer == nil {
-		return s, nil
-	}
-	if err := deps.Registerer.Register(s.answers); err != nil {
-		return nil, fmt.Errorf("balances of the gateway: register metrics: %w", err)
-	}
-	return s, nil
+	return s, counters.Register(deps.Registerer, s.answers)
 }
 
 // Methods implements jsonrpc.Local.

@@ -34,6 +34,9 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
+// timeout bounds one request to the API.
+const timeout = 10 * time.Second
+
 // Config of the methods. Zero values take the defaults named at each field.
 type Config struct {
 	// API is the token API's URL, http(s)://host:port. Required.
@@ -44,8 +47,6 @@ type Config struct {
 	// maxAtOnce bounds the calls in flight, and as many more of which the upstreams are asked;
 	// others wait. Default 32.
 	maxAtOnce int
-	// timeout bounds one request to the API. Default 10 s.
-	timeout time.Duration
 	// maxBytes bounds one answer of the API; 500 rows take some 500 KB. Default 16 MiB.
 	maxBytes int64
 }
@@ -70,7 +71,6 @@ type Server struct {
 // New checks the configuration and registers the metrics; it does no I/O.
 func New(cfg Config, deps Deps) (*Server, error) {
 	cfg.maxAtOnce = cmp.Or(max(cfg.maxAtOnce, 0), 32)
-	cfg.timeout = cmp.Or(max(cfg.timeout, 0), 10*time.Second)
 	cfg.maxBytes = cmp.Or(max(cfg.maxBytes, 0), 16<<20)
 	base, err := url.Parse(cfg.API)
 	if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.RawQuery != "" {
@@ -78,7 +78,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	}
 	cfg.API = strings.TrimSuffix(cfg.API, "/")
 	s := &Server{cfg: cfg, calls: semaphore.NewWeighted(int64(cfg.maxAtOnce)), asks: semaphore.NewWeighted(int64(cfg.maxAtOnce)), client: http.Client{
-		Transport: deps.Transport, Timeout: cfg.timeout,
+		Transport: deps.Transport, Timeout: timeout,
 		// A redirect would send the token to another server.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}

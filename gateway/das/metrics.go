@@ -1,8 +1,6 @@
 package das
 
 import (
-	"fmt"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/mintlake/mintlake/internal/counters"
@@ -23,13 +21,5 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 		}),
 	}
 	counters.Preset(m.requests, []string{"ok", "limited", "absent", "status", "connection", "malformed", "canceled", "error"})
-	if registerer == nil {
-		return m, nil
-	}
-	for _, c := range []prometheus.Collector{m.requests, m.seconds} {
-		if err := registerer.Register(c); err != nil {
-			return nil, fmt.Errorf("register metrics: %w", err)
-		}
-	}
-	return m, nil
+	return m, counters.Register(registerer, m.requests, m.seconds)
 }

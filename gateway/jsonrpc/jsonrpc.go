@@ -45,6 +45,9 @@ import (
 	"github.com/mintlake/mintlake/solana/slottime"
 )
 
+// rebroadcastInterval is the time between two sends of a transaction that is sent again.
+const rebroadcastInterval = 2 * time.Second
+
 // Config of the endpoint. Zero values take the defaults named at each field.
 type Config struct {
 	// Addr to listen on, host:port; port 0 takes a free one. Required.
@@ -100,9 +103,6 @@ type Config struct {
 	ShareReads bool
 	// CacheBytes bounds the cache of answers that cannot change. 0 means no cache.
 	CacheBytes int
-	// rebroadcastInterval is the time between two sends of a transaction that is sent again.
-	// Default 2 s.
-	rebroadcastInterval time.Duration
 	// stopTimeout is how long requests in flight may take when the endpoint stops. Default 10 s.
 	stopTimeout time.Duration
 }
@@ -112,7 +112,6 @@ func (c Config) withDefaults() Config {
 	c.timeout = cmp.Or(max(c.timeout, 0), 60*time.Second)
 	c.probeInterval = cmp.Or(max(c.probeInterval, 0), 5*time.Second)
 	c.stopTimeout = cmp.Or(max(c.stopTimeout, 0), 10*time.Second)
-	c.rebroadcastInterval = cmp.Or(max(c.rebroadcastInterval, 0), 2*time.Second)
 	c.maxBatch = cmp.Or(max(c.maxBatch, 0), 100)
 	c.maxConcurrent = cmp.Or(max(c.maxConcurrent, 0), 512)
 	c.maxConnections = cmp.Or(max(c.maxConnections, 0), 4096)
@@ -211,9 +210,7 @@ func New(cfg Config, deps Deps) (*Gateway, error) {
 		calls: shares.New(shares.Dynamic(cfg.maxConcurrent, errBusy, errBusyClient)), afterwards: semaphore.NewWeighted(int64(cfg.maxConcurrent)),
 		sessions: newSessions(), rebroadcasts: newRebroadcasts(), hedges: budget{share: cfg.HedgeShare}, latencies: newLatencies(), flights: flights{all: map[string]*flight{}},
 	}
-	if g.log == nil {
-		g.log = slog.New(slog.DiscardHandler)
-	}
+	g.log = cmp.Or(g.log, slog.New(slog.DiscardHandler))
 	g.local, g.localBytes = byMethod(deps.Local), semaphore.NewWeighted(localBytes)
 	g.stopped, g.stop = context.WithCancel(context.Background())
 	if cfg.CacheBytes > 0 {

@@ -1,7 +1,6 @@
 package jsonrpc
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -112,15 +111,10 @@ func newMetrics(registerer prometheus.Registerer, g *Gateway) (*metrics, error) 
 		}
 		return float64(g.cache.bytes())
 	})
-	for _, c := range append(g.rebroadcasts.collectors(),
+	return m, counters.Register(registerer, append(g.rebroadcasts.collectors(),
 		m.requests, m.requestSeconds, calls, m.attempts, m.attemptSeconds, m.answerBytes, m.inFlight, well,
 		m.polls, m.stale, m.hedges, m.sends, m.cache, m.shared, m.panics, sessions, cached, &poolMetrics{g.pool},
-	) {
-		if err := registerer.Register(c); err != nil {
-			return nil, fmt.Errorf("register metrics: %w", err)
-		}
-	}
-	return m, nil
+	)...)
 }
 
 // outcomes are those of requests: ok, websocket, broken_off, and the reasons of refusals.

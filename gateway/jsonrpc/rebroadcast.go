@@ -160,7 +160,7 @@ func (g *Gateway) rebroadcast(req *request, c *message.Call, got *answer, err er
 // rebroadcastAll sends all transactions again that are neither confirmed nor expired, until ctx
 // ends.
 func (g *Gateway) rebroadcastAll(ctx context.Context) {
-	ticker := time.NewTicker(g.cfg.rebroadcastInterval)
+	ticker := time.NewTicker(rebroadcastInterval)
 	defer ticker.Stop()
 	for {
 		select {

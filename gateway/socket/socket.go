@@ -37,18 +37,27 @@ const (
 	RefusalsFree   = 10
 )
 
-// Config of a session. All fields but Logger and Panics are required.
-type Config struct {
-	// MessageBytes bounds one message of the client.
-	MessageBytes int64
+// Timings are how long a client may take, and how fast it is answered.
+type Timings struct {
 	// RefusalsPerSecond is the rate of error answers.
 	RefusalsPerSecond float64
 	// PingInterval is the time between pings to the client. WriteTimeout is how long it may take to
 	// accept a message, and to answer a ping. GoodbyeTimeout is how long it may take to accept the
 	// reason why its session ends.
 	PingInterval, WriteTimeout, GoodbyeTimeout time.Duration
-	Logger                                     *slog.Logger
-	Panics                                     prometheus.Counter
+}
+
+// Usual are the timings of all WebSockets, unless a test has others.
+func Usual() Timings { return Timings{1, 15 * time.Second, 10 * time.Second, time.Second} }
+
+// Config of a session. All fields but Logger and Panics are required.
+type Config struct {
+	Timings
+
+	// MessageBytes bounds one message of the client.
+	MessageBytes int64
+	Logger       *slog.Logger
+	Panics       prometheus.Counter
 }
 
 // Client is what a session serves.

@@ -90,7 +90,7 @@ func send(t *testing.T, client *websocket.Conn, text string) {
 }
 
 func TestAnswers(t *testing.T) {
-	client, _, over := serve(t, Config{PingInterval: 10 * time.Millisecond})
+	client, _, over := serve(t, Config{Timings: Timings{PingInterval: 10 * time.Millisecond}})
 	for _, text := range []string{"a", strings.Repeat("b", 200), "!c"} {
 		send(t, client, text)
 		_, got, err := client.Read(t.Context())
@@ -144,7 +144,7 @@ func TestMessagesAreBoundedTexts(t *testing.T) {
 
 // TestASilentClientIsLeft: one that neither sends nor answers pings.
 func TestASilentClientIsLeft(t *testing.T) {
-	_, _, over := serve(t, Config{PingInterval: 10 * time.Millisecond, WriteTimeout: 50 * time.Millisecond})
+	_, _, over := serve(t, Config{Timings: Timings{PingInterval: 10 * time.Millisecond, WriteTimeout: 50 * time.Millisecond}})
 	select { // nothing reads, so the library answers no ping
 	case <-over:
 	case <-time.After(patience):
@@ -154,7 +154,7 @@ func TestASilentClientIsLeft(t *testing.T) {
 
 // TestErrorsAreAnsweredSlowly after the first ones.
 func TestErrorsAreAnsweredSlowly(t *testing.T) {
-	client, _, _ := serve(t, Config{RefusalsPerSecond: 1 / (2 * patience).Seconds()})
+	client, _, _ := serve(t, Config{Timings: Timings{RefusalsPerSecond: 1 / (2 * patience).Seconds()}})
 	for range RefusalsFree + 1 {
 		send(t, client, "!")
 	}

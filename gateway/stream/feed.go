@@ -2,7 +2,6 @@ package stream
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"time"
 
@@ -52,11 +51,7 @@ func (s *Server) feed(ctx context.Context) error {
 // which the feed begins to deliver, also for the hub. If there is nothing to read before s.live, it
 // closes s.fed.
 func (s *Server) beginning(ctx context.Context, topics []string) (map[kafka.TopicPartition]int64, error) {
-	begins, err := s.deps.Offsets.StartOffsets(ctx, topics)
-	if err != nil {
-		return nil, err
-	}
-	ends, err := s.deps.Offsets.EndOffsets(ctx, topics)
+	begins, ends, err := kafka.Bounds(ctx, s.deps.Offsets, topics...)
 	if err != nil {
 		return nil, err
 	}
@@ -78,21 +73,18 @@ func (s *Server) tail(ctx context.Context, topics []string, at map[kafka.TopicPa
 	}
 	defer tailer.Close()
 	for {
-		within, cancel := context.WithTimeout(ctx, s.cfg.stallAfter)
-		records, err := tailer.FetchBatch(within, batchRecords, batchWait)
-		cancel()
-		switch {
-		case err == nil:
-			s.endStall(ctx)
-		case ctx.Err() == nil && errors.Is(within.Err(), context.DeadlineExceeded):
-			s.checkStall(ctx, at[theLog])
-			continue
-		default:
+		records, err := kafka.FetchWithin(ctx, tailer, batchRecords, batchWait, s.cfg.stallAfter)
+		if err != nil {
 			return err
 		}
+		if len(records) == 0 {
+			s.checkStall(ctx, at[theLog])
+			continue
+		}
+		s.endStall(ctx)
 		s.publish(ctx, records)
 		for i := range records {
-			at[kafka.TopicPartition{Topic: records[i].Topic, Partition: records[i].Partition}] = records[i].Offset + 1
+			at[records[i].TopicPartition()] = records[i].Offset + 1
 		}
 	}
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/mintlake/mintlake/access/keys"
 	"github.com/mintlake/mintlake/access/usage"
+	"github.com/mintlake/mintlake/gateway/socket"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/testkit/livekeys"
 	"github.com/mintlake/mintlake/schemas"
@@ -147,19 +148,19 @@ type fixture struct {
 	stop  func()
 }
 
-func start(t *testing.T, cfg Config) *fixture {
+func start(t *testing.T, cfg Config, changes ...func(*socket.Timings)) *fixture {
 	t.Helper()
-	return startMetered(t, cfg, nil)
+	return startMetered(t, cfg, nil, changes...)
 }
 
 // startMetered counts what the key alice uses with meter.
-func startMetered(t *testing.T, cfg Config, meter *usage.Meter) *fixture {
+func startMetered(t *testing.T, cfg Config, meter *usage.Meter, changes ...func(*socket.Timings)) *fixture {
 	t.Helper()
 	key, hash := keys.Generate(keys.RPC)
 	configured, err := keys.NewStatic(keys.Entry{ID: "alice", Product: keys.RPC, Hash: hash})
 	require.NoError(t, err)
 	live, _ := livekeys.Start(t)
-	return startWith(t, cfg, key, keys.Metered(live, configured, meter))
+	return startWith(t, cfg, key, keys.Metered(live, configured, meter), changes...)
 }
 
 // startLimited is like startMetered, for a key with rules.
@@ -172,21 +173,22 @@ func startLimited(t *testing.T, cfg Config, meter *usage.Meter, rules keys.Rules
 }
 
 // startWith serves the keys of a store; the fixture's clients use key.
-func startWith(t *testing.T, cfg Config, key string, store keys.Store) *fixture {
+func startWith(t *testing.T, cfg Config, key string, store keys.Store, changes ...func(*socket.Timings)) *fixture {
 	t.Helper()
 	cfg.Addr = "127.0.0.1:0"
 	// No time is short unless the test says so: a machine may stand still for a while.
-	for _, limit := range []*time.Duration{&cfg.stallAfter, &cfg.beginTimeout, &cfg.pingInterval, &cfg.writeTimeout, &cfg.goodbyeTimeout, &cfg.stopTimeout} {
+	for _, limit := range []*time.Duration{&cfg.stallAfter, &cfg.beginTimeout, &cfg.stopTimeout} {
 		if *limit == 0 {
 			*limit = patience
 		}
 	}
-	if cfg.refusalsPerSecond == 0 {
-		cfg.refusalsPerSecond = 1000
-	}
 	feed := newTopic()
 	s, err := New(cfg, Deps{Keys: store, Offsets: feed, OpenTail: feed.open, Registerer: prometheus.NewRegistry(), Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
+	s.timings = socket.Timings{RefusalsPerSecond: 1000, PingInterval: patience, WriteTimeout: patience, GoodbyeTimeout: patience}
+	for _, change := range changes {
+		change(&s.timings)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()

@@ -309,7 +309,7 @@ func (g *geyser) replayStatus(err error) error {
 // send sends the subscriber's deliveries, pongs and pings until the stream ends. Notes that do not
 // wait behind transactions are sent after the next transaction at the latest.
 func (g *geyser) send(stream grpc.BidiStreamingServer[pb.SubscribeRequest, pb.SubscribeUpdate], sub *subscriber, pongs <-chan int32) error {
-	ping := time.NewTicker(g.cfg.pingInterval)
+	ping := time.NewTicker(g.timings.PingInterval)
 	defer ping.Stop()
 	ctx := stream.Context()
 	for {

@@ -12,6 +12,8 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/mintlake/mintlake/gateway/socket"
 )
 
 func TestFiltersHaveYellowstonesMeaning(t *testing.T) {
@@ -174,7 +176,7 @@ func (f *fixture) oneListens() bool {
 }
 
 func TestServerPings(t *testing.T) {
-	f := start(t, Config{pingInterval: 20 * time.Millisecond})
+	f := start(t, Config{}, func(to *socket.Timings) { to.PingInterval = 20 * time.Millisecond })
 	stream := f.subscribe(t, nil)
 	for {
 		update, err := stream.Recv()

@@ -100,12 +100,7 @@ func (s *Server) extent(ctx context.Context) (logExtent, error) {
 }
 
 func (s *Server) lookForExtent(ctx context.Context) (logExtent, error) {
-	topics := []string{theLog.Topic}
-	begins, err := s.deps.Offsets.StartOffsets(ctx, topics)
-	if err != nil {
-		return logExtent{}, err
-	}
-	ends, err := s.deps.Offsets.EndOffsets(ctx, topics)
+	begins, ends, err := kafka.Bounds(ctx, s.deps.Offsets, theLog.Topic)
 	if err != nil {
 		return logExtent{}, err
 	}

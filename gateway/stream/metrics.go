@@ -1,8 +1,6 @@
 package stream
 
 import (
-	"fmt"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/mintlake/mintlake/access/keys"
@@ -99,18 +97,10 @@ func newMetrics(registerer prometheus.Registerer, of *Server) (*metrics, error) 
 	counters.Preset(m.refused, forms, append(keys.RefusedLabels(), "full", "invalid", "old_slot"))
 	counters.Preset(m.connectionsEnded, []string{endedSilent, endedHandshake, endedNoTLS, endedFull, endedAddress, endedFlood})
 	counters.Preset(m.refused, []string{formWebSocket}, []string{"host", "coding", "http_method", "path", "origin", "handshake"})
-	if registerer == nil {
-		return m, nil
-	}
 	list := append(gauges(of), m.records, m.badRecords, m.repeated, m.delivered, m.delay, m.feedRestarts, m.gaps, m.replays, m.replayed, m.replayReads,
 		m.subscriptions, m.refused, m.connectionsEnded, m.floods, m.stalls, m.panics,
 		m.processed.records, m.processed.bad, m.processed.repeated, m.processed.sessions, m.processed.gaps, m.processed.dead, m.processed.withdrawn)
-	for _, c := range list {
-		if err := registerer.Register(c); err != nil {
-			return nil, fmt.Errorf("register metrics: %w", err)
-		}
-	}
-	return m, nil
+	return m, counters.Register(registerer, list...)
 }
 
 // gauges returns the metrics whose values other parts of the server keep.

@@ -115,9 +115,10 @@ func (r *memoryReader) Close() {}
 
 func startOn(t *testing.T, l *memoryLog, cfg Config) *fixture {
 	t.Helper()
-	cfg.Addr, cfg.pingInterval, cfg.writeTimeout, cfg.refusalsPerSecond = "127.0.0.1:0", patience, patience, 1000
+	cfg.Addr = "127.0.0.1:0"
 	s, err := New(cfg, Deps{Keys: &keys.Static{}, Offsets: l, OpenTail: l.open, Registerer: prometheus.NewRegistry(), Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
+	s.timings.PingInterval, s.timings.WriteTimeout, s.timings.RefusalsPerSecond = patience, patience, 1000
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()

@@ -36,12 +36,17 @@ import (
 	"github.com/mintlake/mintlake/access/origins"
 	"github.com/mintlake/mintlake/access/proxies"
 	"github.com/mintlake/mintlake/access/shares"
+	"github.com/mintlake/mintlake/gateway/socket"
 	"github.com/mintlake/mintlake/internal/framing"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/sharedcall"
 	"github.com/mintlake/mintlake/internal/tlsserver"
 	"github.com/mintlake/mintlake/solana/unknowns"
 )
+
+// maxAllAddresses bounds the addresses in the filters of all subscribers: about 130 bytes of memory
+// each.
+const maxAllAddresses = 5_000_000
 
 // Config of the stream. Zero values take the defaults named at each field.
 type Config struct {
@@ -64,9 +69,6 @@ type Config struct {
 	// maxFilters bounds the filters of one subscriber; default 16. maxAddresses bounds the
 	// addresses in all of them; default 50,000.
 	maxFilters, maxAddresses int
-	// maxAllAddresses bounds the addresses in the filters of all subscribers: about 130 bytes of
-	// memory each. Default 5,000,000.
-	maxAllAddresses int
 	// MaxReplays bounds the places at which replays read the log at one time. Replays at about the
 	// same place share one. A key may have a quarter of them for itself. Default 16.
 	MaxReplays int
@@ -95,16 +97,6 @@ type Config struct {
 	// beginTimeout is how long a new connection may take to send its first bytes, TLS handshake
 	// included. Default 10 s.
 	beginTimeout time.Duration
-	// refusalsPerSecond is how many error answers one WebSocket gets per second. The first 10 are
-	// free; after that the answers are delayed. Default 1.
-	refusalsPerSecond float64
-	// pingInterval is the time between pings to clients. Default 15 s.
-	pingInterval time.Duration
-	// writeTimeout is how long a WebSocket client may take to accept a message. Default 10 s.
-	writeTimeout time.Duration
-	// goodbyeTimeout is how long a WebSocket client may take to accept the reason why its session
-	// ends. Default 1 s.
-	goodbyeTimeout time.Duration
 	// stopTimeout is how long clients have to disconnect when the stream stops. Default 5 s.
 	stopTimeout time.Duration
 	// Transactions says which of the source's transactions are on the topic: programs (those that
@@ -125,17 +117,12 @@ type Config struct {
 const transactionsPrograms, transactionsAll = "programs", "all"
 
 func (c Config) withDefaults() Config {
-	c.refusalsPerSecond = cmp.Or(max(c.refusalsPerSecond, 0), 1)
 	c.beginTimeout = cmp.Or(max(c.beginTimeout, 0), 10*time.Second)
-	c.pingInterval = cmp.Or(max(c.pingInterval, 0), 15*time.Second)
-	c.writeTimeout = cmp.Or(max(c.writeTimeout, 0), 10*time.Second)
-	c.goodbyeTimeout = cmp.Or(max(c.goodbyeTimeout, 0), time.Second)
 	c.stopTimeout = cmp.Or(max(c.stopTimeout, 0), 5*time.Second)
 	c.buffer = cmp.Or(max(c.buffer, 0), 4096)
 	c.MaxSubscribers = cmp.Or(max(c.MaxSubscribers, 0), 1000)
 	c.maxFilters = cmp.Or(max(c.maxFilters, 0), 16)
 	c.maxAddresses = cmp.Or(max(c.maxAddresses, 0), 50_000)
-	c.maxAllAddresses = cmp.Or(max(c.maxAllAddresses, 0), 5_000_000)
 	c.MaxReplays = cmp.Or(max(c.MaxReplays, 0), 16)
 	c.maxReplaying = cmp.Or(max(c.maxReplaying, 0), 256)
 	c.replayBuffer = cmp.Or(max(c.replayBuffer, 0), 16<<20)
@@ -151,19 +138,13 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Offsets returns where topics begin and end: *kafka.Admin.
-type Offsets interface {
-	StartOffsets(ctx context.Context, topics []string) (map[kafka.TopicPartition]int64, error)
-	EndOffsets(ctx context.Context, topics []string) (map[kafka.TopicPartition]int64, error)
-}
-
 // Deps are the collaborators.
 type Deps struct {
 	// Keys are the valid keys; those of the product rpc open the stream. Required. With an empty
 	// store the stream is open to all, but only on loopback (see keys.NewGate).
 	Keys keys.Store
 	// Offsets and OpenTail give access to the topic. Required.
-	Offsets  Offsets
+	Offsets  kafka.Offsets
 	OpenTail func(topics []string, start map[kafka.TopicPartition]int64) (kafka.TailReader, error)
 	// Logger and Registerer may be nil.
 	Logger     *slog.Logger
@@ -175,15 +156,16 @@ type Deps struct {
 // Server is the stream.
 type Server struct {
 	*listen.Bound
-	cfg    Config
-	deps   Deps
-	gate   *keys.Gate
-	hub    *hub
-	log    *logReader // for feed only
-	live   int64      // for feed only: the offset from which on it delivers
-	marks  marks
-	stalls stalls // for feed only
-	recent recent
+	timings socket.Timings // socket.Usual; tests change them before Run
+	cfg     Config
+	deps    Deps
+	gate    *keys.Gate
+	hub     *hub
+	log     *logReader // for feed only
+	live    int64      // for feed only: the offset from which on it delivers
+	marks   marks
+	stalls  stalls // for feed only
+	recent  recent
 	// readers read the log for replays. running bounds the replays at one time, shares those of
 	// each key. locating bounds the replays that search the log for their slot. looking makes all
 	// who ask for the log's extent at one time share one call.
@@ -242,9 +224,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	if deps.Keys == nil || deps.Offsets == nil || deps.OpenTail == nil {
 		return nil, errors.New("stream: a key store, offsets and a tailer are required")
 	}
-	if deps.Logger == nil {
-		deps.Logger = slog.New(slog.DiscardHandler)
-	}
+	deps.Logger = cmp.Or(deps.Logger, slog.New(slog.DiscardHandler))
 	gate, err := keys.NewGate(deps.Keys, keys.RPC, cfg.Addr, "--rpc-keys")
 	if err != nil {
 		return nil, fmt.Errorf("stream: %w", err)
@@ -253,7 +233,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	if !ok {
 		return nil, fmt.Errorf("stream: commitment %q: must be processed, confirmed or finalized", cfg.Commitment)
 	}
-	s := &Server{cfg: cfg, deps: deps, gate: gate, rank: rank, Bound: listen.NewBound(), fed: make(chan struct{})}
+	s := &Server{timings: socket.Usual(), cfg: cfg, deps: deps, gate: gate, rank: rank, Bound: listen.NewBound(), fed: make(chan struct{})}
 	s.open = newBounds(cfg.MaxConnections, cfg.MaxConnectionsPerAddress, cfg.TrustedProxies)
 	s.refusals = newBounds(refusalsOpen, refusalsOfOneOpen, cfg.TrustedProxies)
 	if s.origins, err = origins.Parse(cfg.AllowedOrigins); err != nil {
@@ -264,7 +244,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 			return nil, fmt.Errorf("stream.tls: %w", err)
 		}
 	}
-	s.hub = newHub(cfg.MaxSubscribers, cfg.maxAllAddresses)
+	s.hub = newHub(cfg.MaxSubscribers, maxAllAddresses)
 	s.running, s.locating = semaphore.NewWeighted(int64(cfg.maxReplaying)), semaphore.NewWeighted(int64(cfg.MaxReplays))
 	s.shares = shares.NewPlaces(func(key string) int { return shareOf(key, cfg.maxReplaying) })
 	s.hub.finished = s.published

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/mintlake/mintlake/access/keys"
+	"github.com/mintlake/mintlake/gateway/socket"
 	"github.com/mintlake/mintlake/internal/kafka"
 )
 
@@ -44,7 +45,7 @@ func TestKeysAreRequired(t *testing.T) {
 }
 
 func TestASlowClientIsCutOffAndHoldsNobodyUp(t *testing.T) {
-	f := start(t, Config{buffer: 50, goodbyeTimeout: time.Second})
+	f := start(t, Config{buffer: 50}, func(to *socket.Timings) { to.GoodbyeTimeout = time.Second })
 	slow := f.subscribe(t, filters{"all": {}})
 	conn := f.dial(t)
 	f.call(t, conn, `{"jsonrpc":"2.0","id":1,"method":"transactionSubscribe","params":[{}]}`)

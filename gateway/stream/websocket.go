@@ -84,10 +84,7 @@ type reply struct {
 }
 
 func newSession(s *Server, sub *subscriber, lease *keys.Lease) *session {
-	cfg := socket.Config{
-		MessageBytes: maxMessageBytes, RefusalsPerSecond: s.cfg.refusalsPerSecond, PingInterval: s.cfg.pingInterval, WriteTimeout: s.cfg.writeTimeout,
-		GoodbyeTimeout: s.cfg.goodbyeTimeout, Logger: s.deps.Logger, Panics: s.metrics.panics,
-	}
+	cfg := socket.Config{Timings: s.timings, MessageBytes: maxMessageBytes, Logger: s.deps.Logger, Panics: s.metrics.panics}
 	return &session{
 		Session: socket.New(cfg, lease, sub.Ending), server: s, sub: sub, lease: lease, replies: make(chan reply, 4),
 		filters: map[uint64]*filter{}, watches: map[uint64]*watch{}, replays: map[uint64]context.CancelFunc{},

@@ -38,7 +38,7 @@ func (f *fixture) call(t *testing.T, conn *websocket.Conn, message string) strin
 }
 
 func TestWebSocket(t *testing.T) {
-	f := start(t, Config{maxFilters: 2, pingInterval: 10 * time.Millisecond})
+	f := start(t, Config{maxFilters: 2}, func(to *socket.Timings) { to.PingInterval = 10 * time.Millisecond })
 	conn := f.dial(t)
 	subscribe := `{"jsonrpc":"2.0","id":"a","method":"transactionSubscribe","params":[{"failed":true,"accountInclude":["` + text(1) + `"]},{"commitment":"confirmed","encoding":"base64"}]}`
 	require.JSONEq(t, `{"jsonrpc":"2.0","result":1,"id":"a"}`, f.call(t, conn, subscribe))
@@ -105,7 +105,9 @@ func TestWebSocket(t *testing.T) {
 // A client whose calls wait for their turn is alive, though its pong comes behind them.
 func TestAThrottledClientIsAlive(t *testing.T) {
 	t.Parallel() // it waits most of the time
-	f := start(t, Config{pingInterval: 50 * time.Millisecond, writeTimeout: 5 * time.Second, refusalsPerSecond: 5})
+	f := start(t, Config{}, func(to *socket.Timings) {
+		to.PingInterval, to.WriteTimeout, to.RefusalsPerSecond = 50*time.Millisecond, 5*time.Second, 5
+	})
 	conn := f.dial(t)
 	const calls = socket.RefusalsFree + 35 // seven seconds of them wait
 	for range calls {
@@ -121,7 +123,7 @@ func TestAThrottledClientIsAlive(t *testing.T) {
 // A client whose wsEndpoint is the stream learns where to look, and repeats its call once a second
 // instead of as fast as it can.
 func TestSubscriptionsOfTheRPCAddressAreRefusedSlowly(t *testing.T) {
-	f := start(t, Config{refusalsPerSecond: 1 / patience.Seconds()})
+	f := start(t, Config{}, func(to *socket.Timings) { to.RefusalsPerSecond = 1 / patience.Seconds() })
 	conn := f.dial(t)
 	const message = `{"jsonrpc":"2.0","id":1,"method":"signatureSubscribe","params":["x"]}`
 	for n := range socket.RefusalsFree {

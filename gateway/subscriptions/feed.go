@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"maps"
-	"slices"
 	"time"
 
 	"github.com/mr-tron/base58"
@@ -97,10 +95,8 @@ func (f *feed) follow(ctx context.Context) error {
 	defer tailer.Close()
 	for wantedAt := time.Now(); time.Since(wantedAt) < idleAfter; {
 		// A quiet topic must not keep the feed from noticing that nobody wants it any more.
-		within, cancel := context.WithTimeout(ctx, idleAfter)
-		records, err := tailer.FetchBatch(within, batchRecords, batchWait)
-		cancel()
-		if err != nil && (ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded)) {
+		records, err := kafka.FetchWithin(ctx, tailer, batchRecords, batchWait, idleAfter)
+		if err != nil {
 			return err
 		}
 		for i := range records {
@@ -140,7 +136,7 @@ func (s *Server) takeSlot(r kafka.Record) {
 // takeTransaction notifies of a transaction that somebody waits for. Of any other transaction only
 // the signature is read. Records of other types are ignored.
 func (s *Server) takeTransaction(r kafka.Record) {
-	if !slices.ContainsFunc(r.Headers, isTransaction) {
+	if string(r.Header(schemas.HeaderType)) != schemas.TypeTransaction {
 		return
 	}
 	signature := []byte(base58.Encode(signatureIn(r.Value)))
@@ -162,10 +158,6 @@ func (s *Server) takeTransaction(r kafka.Record) {
 		failure = text
 	}
 	s.hub.landed(string(signature), tx.GetSlot(), s.fed, failure, fromIngest)
-}
-
-func isTransaction(h kafka.Header) bool {
-	return h.Key == schemas.HeaderType && string(h.Value) == schemas.TypeTransaction
 }
 
 // signatureIn returns the signature in an encoded SubscribeUpdateTransaction, which is field 1 of

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/mintlake/mintlake/gateway/socket"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
@@ -145,19 +146,16 @@ type fixture struct {
 	stop   func()
 }
 
-func start(t *testing.T, cfg Config, rpc *upstream) *fixture {
+func start(t *testing.T, cfg Config, rpc *upstream, changes ...func(*socket.Timings)) *fixture {
 	t.Helper()
 	// No time is short unless the test says so: a machine may stand still for a while.
-	for _, limit := range []*time.Duration{&cfg.pingInterval, &cfg.writeTimeout, &cfg.goodbyeTimeout, &cfg.stopTimeout, &cfg.feedPatience} {
+	for _, limit := range []*time.Duration{&cfg.stopTimeout, &cfg.feedPatience} {
 		if *limit == 0 {
 			*limit = patience
 		}
 	}
 	if cfg.pollInterval == 0 {
 		cfg.pollInterval = 5 * time.Millisecond
-	}
-	if cfg.refusalsPerSecond == 0 {
-		cfg.refusalsPerSecond = 1000
 	}
 	b := newBroker()
 	deps := Deps{Offsets: b, OpenTail: b.open, Registerer: prometheus.NewRegistry()}
@@ -166,6 +164,10 @@ func start(t *testing.T, cfg Config, rpc *upstream) *fixture {
 	}
 	s, err := New(cfg, deps)
 	require.NoError(t, err)
+	s.timings = socket.Timings{RefusalsPerSecond: 1000, PingInterval: patience, WriteTimeout: patience, GoodbyeTimeout: patience}
+	for _, change := range changes {
+		change(&s.timings)
+	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.Serve(w, r, r.URL.Query().Get("client"), nil) }))
 	t.Cleanup(server.Close)
 	ctx, cancel := context.WithCancel(context.Background())

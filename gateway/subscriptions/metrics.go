@@ -1,8 +1,6 @@
 package subscriptions
 
 import (
-	"fmt"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/mintlake/mintlake/internal/counters"
@@ -71,13 +69,5 @@ func (m *metrics) registerGauges(registerer prometheus.Registerer, h *hub) error
 }
 
 func register(registerer prometheus.Registerer, list ...prometheus.Collector) error {
-	if registerer == nil {
-		return nil
-	}
-	for _, c := range list {
-		if err := registerer.Register(c); err != nil {
-			return fmt.Errorf("register metrics: %w", err)
-		}
-	}
-	return nil
+	return counters.Register(registerer, list...)
 }

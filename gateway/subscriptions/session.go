@@ -32,10 +32,7 @@ type session struct {
 }
 
 func newSession(s *Server, client string, lease *keys.Lease) *session {
-	cfg := socket.Config{
-		MessageBytes: maxMessageBytes, RefusalsPerSecond: s.cfg.refusalsPerSecond, PingInterval: s.cfg.pingInterval, WriteTimeout: s.cfg.writeTimeout,
-		GoodbyeTimeout: s.cfg.goodbyeTimeout, Logger: s.deps.Logger, Panics: s.metrics.panics,
-	}
+	cfg := socket.Config{Timings: s.timings, MessageBytes: maxMessageBytes, Logger: s.deps.Logger, Panics: s.metrics.panics}
 	return &session{
 		Session: socket.New(cfg, lease, socket.NewEnding()), server: s, client: client, lease: lease, out: make(chan []byte, s.cfg.buffer),
 		subscriptions: map[uint64]*subscription{},

@@ -30,6 +30,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/mintlake/mintlake/access/keys"
+	"github.com/mintlake/mintlake/gateway/socket"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/solana"
 )
@@ -73,23 +74,12 @@ type Config struct {
 	// feedPatience is how long ingest may bring no new slot before the upstream is asked for slots.
 	// Default 3 s.
 	feedPatience time.Duration
-	// refusalsPerSecond is how many error answers one connection gets per second. The first 10 are
-	// free; after that the answers are delayed. Default 1.
-	refusalsPerSecond float64
-	// pingInterval is the time between pings to clients. Default 15 s.
-	pingInterval time.Duration
-	// writeTimeout is how long a client may take to accept a message. Default 10 s.
-	writeTimeout time.Duration
-	// goodbyeTimeout is how long a client may take to accept the reason why its connection ends.
-	// Default 1 s.
-	goodbyeTimeout time.Duration
 	// stopTimeout is how long Run waits for all clients to disconnect when it stops. Default 5 s.
 	stopTimeout time.Duration
 }
 
 func (c Config) withDefaults() Config {
 	c.Commitment = cmp.Or(c.Commitment, string(solana.Confirmed))
-	c.refusalsPerSecond = cmp.Or(max(c.refusalsPerSecond, 0), 1)
 	c.maxConnections = cmp.Or(max(c.maxConnections, 0), 1000)
 	c.maxConnectionsPerClient = cmp.Or(max(c.maxConnectionsPerClient, 0), 100)
 	c.maxSubscriptions = cmp.Or(max(c.maxSubscriptions, 0), 1000)
@@ -104,16 +94,8 @@ func (c Config) withDefaults() Config {
 	c.relayLag = cmp.Or(max(c.relayLag, 0), time.Minute)
 	c.pollInterval = cmp.Or(max(c.pollInterval, 0), 500*time.Millisecond)
 	c.feedPatience = cmp.Or(max(c.feedPatience, 0), 3*time.Second)
-	c.pingInterval = cmp.Or(max(c.pingInterval, 0), 15*time.Second)
-	c.writeTimeout = cmp.Or(max(c.writeTimeout, 0), 10*time.Second)
-	c.goodbyeTimeout = cmp.Or(max(c.goodbyeTimeout, 0), time.Second)
 	c.stopTimeout = cmp.Or(max(c.stopTimeout, 0), 5*time.Second)
 	return c
-}
-
-// Offsets returns where topics end: *kafka.Admin.
-type Offsets interface {
-	EndOffsets(ctx context.Context, topics []string) (map[kafka.TopicPartition]int64, error)
 }
 
 // RPC asks the upstream: *solana.Client.
@@ -130,7 +112,7 @@ type Fees interface {
 // Deps are the collaborators.
 type Deps struct {
 	// Offsets and OpenTail give access to the topics. Required.
-	Offsets  Offsets
+	Offsets  kafka.Ends
 	OpenTail func(topics []string, start map[kafka.TopicPartition]int64) (kafka.TailReader, error)
 	// RPC is the upstream. If it is nil, subscriptions that only an upstream can serve are refused.
 	RPC RPC
@@ -147,6 +129,7 @@ type Deps struct {
 
 // Server holds the subscriptions.
 type Server struct {
+	timings socket.Timings // socket.Usual; tests change them before Run
 	cfg     Config
 	deps    Deps
 	hub     *hub
@@ -162,9 +145,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	if deps.Offsets == nil || deps.OpenTail == nil {
 		return nil, errors.New("subscriptions: offsets and a tailer are required")
 	}
-	if deps.Logger == nil {
-		deps.Logger = slog.New(slog.DiscardHandler)
-	}
+	deps.Logger = cmp.Or(deps.Logger, slog.New(slog.DiscardHandler))
 	fed, ok := parseLevel(cfg.Commitment)
 	if !ok || fed == processed {
 		return nil, fmt.Errorf("subscriptions: commitment %q: must be confirmed or finalized", cfg.Commitment)
@@ -178,7 +159,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("subscriptions: %w", err)
 	}
-	s := &Server{cfg: cfg, deps: deps, fed: fed, metrics: m, hub: newHub(cfg, m)}
+	s := &Server{timings: socket.Usual(), cfg: cfg, deps: deps, fed: fed, metrics: m, hub: newHub(cfg, m)}
 	if err := m.registerGauges(deps.Registerer, s.hub); err != nil {
 		return nil, fmt.Errorf("subscriptions: %w", err)
 	}

@@ -184,7 +184,7 @@ func TestWhatIsNotUnderstoodIsAnswered(t *testing.T) {
 
 // A client that repeats at once what is refused gets its errors slowly.
 func TestRefusalsAreThrottled(t *testing.T) {
-	f := start(t, Config{refusalsPerSecond: 1.0 / patience.Seconds()}, newUpstream())
+	f := start(t, Config{}, newUpstream(), func(to *socket.Timings) { to.RefusalsPerSecond = 1.0 / patience.Seconds() })
 	c := f.dial(t)
 	for range socket.RefusalsFree {
 		require.Contains(t, c.call("accountSubscribe", "[]"), "-32601")
@@ -203,7 +203,9 @@ func TestRefusalsAreThrottled(t *testing.T) {
 // A client whose calls wait for their turn is alive, though its pong comes behind them.
 func TestAThrottledClientIsAlive(t *testing.T) {
 	t.Parallel() // it waits most of the time
-	f := start(t, Config{pingInterval: 50 * time.Millisecond, writeTimeout: 5 * time.Second, refusalsPerSecond: 5}, newUpstream())
+	f := start(t, Config{}, newUpstream(), func(to *socket.Timings) {
+		to.PingInterval, to.WriteTimeout, to.RefusalsPerSecond = 50*time.Millisecond, 5*time.Second, 5
+	})
 	c := f.dial(t)
 	const calls = socket.RefusalsFree + 35 // seven seconds of them wait
 	for range calls {

@@ -97,9 +97,7 @@ func New(cfg Config, deps Deps) (*Watch, error) {
 	if deps.RPC == nil {
 		return nil, errors.New("programs: an RPC client is required")
 	}
-	if deps.Logger == nil {
-		deps.Logger = slog.New(slog.DiscardHandler)
-	}
+	deps.Logger = cmp.Or(deps.Logger, slog.New(slog.DiscardHandler))
 	if cfg.programs == nil {
 		cfg.programs = Decoded()
 	}

@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"fmt"
 	"math/bits"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -83,17 +82,7 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 		slot:     gauge("slot", "Highest slot acknowledged."),
 	}
 	m.preset()
-	if registerer == nil {
-		return m, nil
-	}
-	for _, c := range []prometheus.Collector{
-		m.transactions, m.events, m.requests, m.facts, m.raw, m.ignored, m.slots, m.legs, m.routes, m.pools, m.liquidity, m.changes, m.states, m.transfers, m.untold, m.unexplained, m.refused, m.partial, m.unread, m.overLimit, m.unclear, m.decodeSeconds, m.inFlight, m.slot,
-	} {
-		if err := registerer.Register(c); err != nil {
-			return nil, fmt.Errorf("register ingest metrics: %w", err)
-		}
-	}
-	return m, nil
+	return m, counters.Register(registerer, m.transactions, m.events, m.requests, m.facts, m.raw, m.ignored, m.slots, m.legs, m.routes, m.pools, m.liquidity, m.changes, m.states, m.transfers, m.untold, m.unexplained, m.refused, m.partial, m.unread, m.overLimit, m.unclear, m.decodeSeconds, m.inFlight, m.slot)
 }
 
 // preset makes all series start at 0, except those of raw instructions: their reasons are the

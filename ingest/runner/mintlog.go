@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
-	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -15,13 +15,14 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
+// maxRecords bounds what is read of each partition, counted back from its end: about a
+// second for each.
+const maxRecords = 250_000
+
 // MintLogConfig configures a MintLog.
 type MintLogConfig struct {
 	// Brokers are host:port addresses. Required.
 	Brokers []string
-	// maxRecords bounds what is read of each partition, counted back from its end. Default 250,000:
-	// about a second for each.
-	maxRecords int64
 }
 
 // MintLog is a MintReader over chain.token-events.v1, for a run that resumes exactly where the last
@@ -35,11 +36,8 @@ type MintLog struct {
 
 // NewMintLog checks the configuration; it does no I/O.
 func NewMintLog(cfg MintLogConfig, deps kafka.Deps) (*MintLog, error) {
-	if len(cfg.Brokers) == 0 || cfg.maxRecords < 0 {
-		return nil, errors.New("new mint log: brokers are required, and no negative bound")
-	}
-	if cfg.maxRecords == 0 {
-		cfg.maxRecords = 250_000
+	if len(cfg.Brokers) == 0 {
+		return nil, errors.New("new mint log: brokers are required")
 	}
 	return &MintLog{cfg: cfg, deps: deps}, nil
 }
@@ -52,30 +50,26 @@ func (l *MintLog) ReadMints(ctx context.Context, visit func(mint pubkey.Key, slo
 	if err != nil {
 		return fmt.Errorf("read mints of the log: %w", err)
 	}
-	if reached(starts, ends) {
+	if kafka.Covers(starts, ends) {
 		return nil
 	}
 	tailer, err := kafka.NewTailer(kafka.TailerConfig{
-		Brokers: l.cfg.Brokers, Topics: []string{schemas.TopicTokenEvents}, Start: starts, Name: "mints",
+		Brokers: l.cfg.Brokers, Topics: []string{schemas.TopicTokenEvents}, Start: maps.Clone(starts), Name: "mints",
 	}, l.deps)
 	if err != nil {
 		return fmt.Errorf("read mints of the log: %w", err)
 	}
 	defer tailer.Close()
-	for !reached(starts, ends) {
-		records, err := tailer.FetchBatch(ctx, 10_000, 10*time.Millisecond)
-		if err != nil {
-			return fmt.Errorf("read mints of the log: %w", err)
-		}
+	if err := kafka.ReadTo(ctx, tailer, starts, ends, 10_000, func(records []kafka.Record) error {
 		for i := range records {
 			if mint, slot, ok := introduction(&records[i]); ok {
 				var event eventspb.TokenEvent
 				visit(mint, slot, proto.Unmarshal(records[i].Value, &event) == nil && event.GetBlockTime() > 0)
 			}
 		}
-		for partition, position := range tailer.Positions() {
-			starts[partition] = max(starts[partition], position)
-		}
+		return nil
+	}); err != nil {
+		return fmt.Errorf("read mints of the log: %w", err)
 	}
 	l.read = starts
 	return nil
@@ -89,47 +83,22 @@ func (l *MintLog) bounds(ctx context.Context) (starts, ends map[kafka.TopicParti
 		return nil, nil, err
 	}
 	defer admin.Close()
-	topics := []string{schemas.TopicTokenEvents}
-	if starts, err = admin.StartOffsets(ctx, topics); err != nil {
-		return nil, nil, err
-	}
-	if ends, err = admin.EndOffsets(ctx, topics); err != nil {
-		return nil, nil, err
-	}
+	starts, ends, err = kafka.Bounds(ctx, admin, schemas.TopicTokenEvents)
 	for partition, end := range ends {
-		starts[partition] = max(starts[partition], end-l.cfg.maxRecords, l.read[partition])
+		starts[partition] = max(starts[partition], end-maxRecords, l.read[partition])
 	}
-	return starts, ends, nil
-}
-
-// reached reports whether all positions have reached their end.
-func reached(positions, ends map[kafka.TopicPartition]int64) bool {
-	for partition, end := range ends {
-		if positions[partition] < end {
-			return false
-		}
-	}
-	return true
+	return starts, ends, err
 }
 
 // introduction returns the mint and slot of a record that introduces a mint. It looks only at the
 // record's key and headers.
 func introduction(record *kafka.Record) (mint pubkey.Key, slot uint64, ok bool) {
-	var position string
-	for _, h := range record.Headers {
-		switch h.Key {
-		case schemas.HeaderType:
-			kind := string(h.Value)
-			if kind != typeTokenEvent+string(schemas.KindSighting) && kind != typeTokenEvent+string(schemas.KindInitializeMint) {
-				return pubkey.Key{}, 0, false
-			}
-			ok = true
-		case schemas.HeaderPosition:
-			position = string(h.Value)
-		}
+	kind, position := string(record.Header(schemas.HeaderType)), string(record.Header(schemas.HeaderPosition))
+	if kind != typeTokenEvent+string(schemas.KindSighting) && kind != typeTokenEvent+string(schemas.KindInitializeMint) {
+		return pubkey.Key{}, 0, false
 	}
 	mint, err := pubkey.Parse(string(record.Key))
-	if !ok || err != nil || len(position) != 32 {
+	if err != nil || len(position) != 32 {
 		return pubkey.Key{}, 0, false
 	}
 	slot, err = strconv.ParseUint(position[:16], 16, 64)

@@ -67,6 +67,11 @@ type StreamWriter interface {
 // decodeWorkers is how many goroutines decode blocks.
 const decodeWorkers = 2
 
+// maxSeenMints bounds the mints that are remembered as sighted, about 40 bytes each. Beyond it,
+// those not seen for the longest time are forgotten and sighted again. The same bound holds for
+// pools.
+const maxSeenMints = 2_000_000
+
 // Config configures a Runner. The zero value of each field takes its default.
 type Config struct {
 	// Sources run one after the other; only the last may be endless. Without sources, the run is
@@ -78,12 +83,6 @@ type Config struct {
 	// maxInFlight bounds the blocks (and lone transactions) between source and acknowledgement.
 	// Default 32.
 	maxInFlight int
-	// maxSeenMints bounds the mints that are remembered as sighted, about 40 bytes each. Beyond it,
-	// those not seen for the longest time are forgotten and sighted again. The same bound holds for
-	// pools. Default 2,000,000.
-	maxSeenMints int
-	// resumeReach: see ledger.New. Default ledger.DefaultReach.
-	resumeReach uint64
 	// CheckLinks ends the run with an error if a source's blocks do not continue the chain in the
 	// ledger.
 	CheckLinks bool
@@ -100,7 +99,6 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	c.maxInFlight = cmp.Or(c.maxInFlight, 32)
-	c.maxSeenMints = cmp.Or(c.maxSeenMints, 2_000_000)
 	c.statusInterval = cmp.Or(c.statusInterval, time.Second)
 	c.grace = cmp.Or(c.grace, 5*time.Second)
 	c.followInterval = cmp.Or(c.followInterval, 2*time.Second)
@@ -158,7 +156,7 @@ func New(cfg Config, deps Deps) (*Runner, error) {
 	if deps.Producer == nil {
 		return nil, errors.New("new ingest runner: no producer")
 	}
-	if cfg.maxInFlight < 0 || cfg.maxSeenMints < 0 || cfg.statusInterval < 0 || cfg.grace < 0 || cfg.followInterval < 0 {
+	if cfg.maxInFlight < 0 || cfg.statusInterval < 0 || cfg.grace < 0 || cfg.followInterval < 0 {
 		return nil, errors.New("new ingest runner: negative setting")
 	}
 	for i, s := range cfg.Sources {
@@ -176,12 +174,10 @@ func New(cfg Config, deps Deps) (*Runner, error) {
 	}
 	r := &Runner{
 		cfg: cfg, deps: deps, log: deps.Logger, metrics: m, decoder: decode.New(m),
-		ledger: ledger.New(cfg.resumeReach), seen: newSeenMints(cfg.maxSeenMints), pools: newSeenMints(cfg.maxSeenMints), status: newStatus(deps.Clock),
+		ledger: ledger.New(0), seen: newSeenMints(maxSeenMints), pools: newSeenMints(maxSeenMints), status: newStatus(deps.Clock),
 		introduced: make(map[uint64][]introduced),
 	}
-	if r.log == nil {
-		r.log = slog.New(slog.DiscardHandler)
-	}
+	r.log = cmp.Or(r.log, slog.New(slog.DiscardHandler))
 	return r, nil
 }
 

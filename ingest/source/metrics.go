@@ -1,7 +1,6 @@
 package source
 
 import (
-	"errors"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -105,16 +104,7 @@ func (m *Metrics) Preset(r Reasons) {
 
 // share registers c, or returns the collector of the same name that another source has registered.
 func share[C prometheus.Collector](reg prometheus.Registerer, c C, failed *error) C {
-	if reg == nil {
-		return c
-	}
-	err := reg.Register(c)
-	var already prometheus.AlreadyRegisteredError
-	if errors.As(err, &already) {
-		if old, ok := already.ExistingCollector.(C); ok {
-			return old
-		}
-	}
+	c, err := counters.Share(reg, c)
 	if err != nil {
 		*failed = err
 	}

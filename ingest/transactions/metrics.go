@@ -1,6 +1,10 @@
 package transactions
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mintlake/mintlake/internal/counters"
+)
 
 type metrics struct {
 	published prometheus.Counter
@@ -20,9 +24,6 @@ func newMetrics(registerer prometheus.Registerer, p *Publisher) (*metrics, error
 			Name: "mintlake_ingest_stream_spill_damaged_total", Help: "Entries of the spill that could not be read again.",
 		}),
 	}
-	if registerer == nil {
-		return m, nil
-	}
 	spilled := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "mintlake_ingest_stream_spill_bytes", Help: "Bytes on disk that wait to be written for the public stream.",
 	}, func() float64 {
@@ -33,10 +34,5 @@ func newMetrics(registerer prometheus.Registerer, p *Publisher) (*metrics, error
 	limit := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "mintlake_ingest_stream_spill_limit_bytes", Help: "Most bytes that may wait on disk (stream.spill_bytes).",
 	}, func() float64 { return float64(p.cfg.SpillBytes) })
-	for _, c := range []prometheus.Collector{m.published, m.leftOut, m.lost, spilled, limit} {
-		if err := registerer.Register(c); err != nil {
-			return nil, err
-		}
-	}
-	return m, nil
+	return m, counters.Register(registerer, m.published, m.leftOut, m.lost, spilled, limit)
 }

@@ -104,9 +104,7 @@ func New(cfg Config, deps Deps) (*Publisher, error) {
 	if cfg.Folder == "" || cfg.SpillBytes < 0 {
 		return nil, errors.New("new transaction publisher: a folder and no negative bound are required")
 	}
-	if deps.Logger == nil {
-		deps.Logger = slog.New(slog.DiscardHandler)
-	}
+	deps.Logger = cmp.Or(deps.Logger, slog.New(slog.DiscardHandler))
 	cfg.memoryTime = cmp.Or(cfg.memoryTime, memoryTime)
 	p := &Publisher{cfg: cfg, deps: deps, wake: make(chan struct{}, 1), begun: make(chan struct{})}
 	var err error

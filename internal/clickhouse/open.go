@@ -8,6 +8,7 @@
 package clickhouse
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -103,21 +104,11 @@ func parseDSN(dsn string) (*ch.Options, error) {
 			"clickhouse://…:9440/database?secure=true or https://…:8443/database", err)
 	}
 	withPorts(o)
-	if o.DialTimeout == 0 {
-		o.DialTimeout = DefaultDialTimeout
-	}
-	if o.ReadTimeout == 0 {
-		o.ReadTimeout = DefaultReadTimeout
-	}
-	if o.MaxOpenConns == 0 {
-		o.MaxOpenConns = DefaultMaxOpenConns
-	}
-	if o.MaxIdleConns == 0 {
-		o.MaxIdleConns = max(1, o.MaxOpenConns/2)
-	}
-	if o.ConnMaxLifetime == 0 {
-		o.ConnMaxLifetime = DefaultConnMaxLifetime
-	}
+	o.DialTimeout = cmp.Or(o.DialTimeout, DefaultDialTimeout)
+	o.ReadTimeout = cmp.Or(o.ReadTimeout, DefaultReadTimeout)
+	o.MaxOpenConns = cmp.Or(o.MaxOpenConns, DefaultMaxOpenConns)
+	o.MaxIdleConns = cmp.Or(o.MaxIdleConns, max(1, o.MaxOpenConns/2))
+	o.ConnMaxLifetime = cmp.Or(o.ConnMaxLifetime, DefaultConnMaxLifetime)
 	if o.Compression == nil && o.Protocol == ch.Native {
 		o.Compression = &ch.Compression{Method: ch.CompressionLZ4}
 	}

@@ -35,16 +35,10 @@ type Letter struct {
 	Err error
 }
 
-// Offsets returns where topics begin and end. *kafka.Admin is one.
-type Offsets interface {
-	StartOffsets(ctx context.Context, topics []string) (map[kafka.TopicPartition]int64, error)
-	EndOffsets(ctx context.Context, topics []string) (map[kafka.TopicPartition]int64, error)
-}
-
 // Store lists dead letters and replays the records that they are about.
 type Store struct {
 	// All fields are required. OpenTail reads the topics from start on.
-	Offsets  Offsets
+	Offsets  kafka.Offsets
 	OpenTail func(topics []string, start map[kafka.TopicPartition]int64) (kafka.TailReader, error)
 	Producer kafka.RecordProducer
 }
@@ -66,7 +60,7 @@ func (s *Store) List(ctx context.Context, last int64) ([]Letter, error) {
 	}
 	letters := []Letter{}
 	err = s.read(ctx, schemas.TopicDeadLetters, start, func(record *kafka.Record) (more bool) {
-		tp := kafka.TopicPartition{Topic: record.Topic, Partition: record.Partition}
+		tp := record.TopicPartition()
 		if record.Offset < ends[tp] {
 			letters = append(letters, letterOf(record))
 		}
@@ -86,11 +80,8 @@ func letterOf(record *kafka.Record) Letter {
 
 // bounds returns the first offset and the end offset of each partition of the topic.
 func (s *Store) bounds(ctx context.Context, topic string) (first, ends map[kafka.TopicPartition]int64, err error) {
-	if first, err = s.Offsets.StartOffsets(ctx, []string{topic}); err != nil {
-		return nil, nil, fmt.Errorf("dead letters: where %s begins: %w", topic, err)
-	}
-	if ends, err = s.Offsets.EndOffsets(ctx, []string{topic}); err != nil {
-		return nil, nil, fmt.Errorf("dead letters: where %s ends: %w", topic, err)
+	if first, ends, err = kafka.Bounds(ctx, s.Offsets, topic); err != nil {
+		return nil, nil, fmt.Errorf("dead letters: where %s begins and ends: %w", topic, err)
 	}
 	return first, ends, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/mintlake/mintlake/internal/counters"
 	"github.com/mintlake/mintlake/internal/kafka"
 )
 
@@ -42,10 +43,8 @@ func NewWriters(producer Producer, logger *slog.Logger, registerer prometheus.Re
 	tooLarge := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "mintlake_kafka_oversized_records_total", Help: "Records that were too large for Kafka and were written as dead letters, by the room that made them.",
 	}, []string{"source"})
-	if registerer != nil {
-		if err := registerer.Register(tooLarge); err != nil {
-			return nil, fmt.Errorf("new dead letter writers: %w", err)
-		}
+	if err := counters.Register(registerer, tooLarge); err != nil {
+		return nil, fmt.Errorf("new dead letter writers: %w", err)
 	}
 	return &Writers{writer: Writer{producer: producer, logger: logger, tooLarge: tooLarge}}, nil
 }

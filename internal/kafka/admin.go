@@ -15,8 +15,6 @@ import (
 type AdminConfig struct {
 	// Brokers are host:port addresses to begin with. Required.
 	Brokers []string
-	// clientID is shown in the brokers' logs. Default "mintlake".
-	clientID string
 }
 
 // Admin creates topics and reads offsets. Many goroutines may use it at once. All methods retry
@@ -28,7 +26,7 @@ type Admin struct {
 
 // NewAdmin checks the configuration. It connects on the first call.
 func NewAdmin(cfg AdminConfig, deps Deps) (*Admin, error) {
-	c, err := newClient(cfg.Brokers, cfg.clientID, deps.Security)
+	c, err := newClient(cfg.Brokers, clientID, deps.Security)
 	if err != nil {
 		return nil, err
 	}

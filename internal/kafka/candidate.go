@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -73,16 +74,12 @@ func NewCandidate(cfg CandidateConfig, deps Deps) (*Candidate, error) {
 	if cfg.Group == "" || cfg.Topic == "" {
 		return nil, errors.New("kafka: group and topic are required")
 	}
-	c, err := newClient(cfg.Brokers, cfg.ClientID, deps.Security)
+	c, err := newClient(cfg.Brokers, cmp.Or(cfg.ClientID, clientID), deps.Security)
 	if err != nil {
 		return nil, err
 	}
-	if cfg.SessionTimeout <= 0 {
-		cfg.SessionTimeout = 6 * time.Second
-	}
-	if cfg.heartbeatInterval <= 0 {
-		cfg.heartbeatInterval = 500 * time.Millisecond
-	}
+	cfg.SessionTimeout = cmp.Or(max(cfg.SessionTimeout, 0), 6*time.Second)
+	cfg.heartbeatInterval = cmp.Or(max(cfg.heartbeatInterval, 0), 500*time.Millisecond)
 	base, stop := context.WithCancel(context.Background())
 	candidate := &Candidate{
 		cfg: cfg, client: c, logger: deps.logger(), log: newSampler(deps.logger()), base: base, stop: stop, changed: make(chan struct{}),

@@ -39,6 +39,9 @@ type client struct {
 	connections *dialer
 }
 
+// clientID is how brokers' logs name this program, where nothing else is wanted.
+const clientID = "mintlake"
+
 func newClient(brokers []string, clientID string, security *Security) (*client, error) {
 	if len(brokers) == 0 {
 		return nil, errors.New("kafka: no brokers")
@@ -47,9 +50,6 @@ func newClient(brokers []string, clientID string, security *Security) (*client, 
 		if _, _, err := net.SplitHostPort(broker); err != nil {
 			return nil, fmt.Errorf("kafka: broker %q: %w", broker, err)
 		}
-	}
-	if clientID == "" {
-		clientID = "mintlake"
 	}
 	connections := &dialer{}
 	if security != nil {

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,8 +18,6 @@ import (
 type GroupConsumerConfig struct {
 	// Brokers are host:port addresses to begin with. Required.
 	Brokers []string
-	// clientID is shown in the brokers' logs. Default "mintlake".
-	clientID string
 	// Group is the consumer group. Required.
 	Group string
 	// Topics to read, at least one. They must exist; until they do, FetchBatch waits.
@@ -34,8 +33,6 @@ type GroupConsumerConfig struct {
 	// heartbeatInterval is the time between two heartbeats. It is also about the time until a
 	// rebalance or a restarted coordinator is noticed. Default 500 ms.
 	heartbeatInterval time.Duration
-	// maxFetchBytes bounds one fetch of one partition. Default DefaultMaxFetchBytes.
-	maxFetchBytes int64
 }
 
 // GroupConsumer reads topics as a member of a consumer group. A new group begins at the first
@@ -68,19 +65,12 @@ func NewGroupConsumer(cfg GroupConsumerConfig, deps Deps) (*GroupConsumer, error
 	if cfg.Group == "" || len(cfg.Topics) == 0 {
 		return nil, errors.New("kafka: group and topics are required")
 	}
-	c, err := newClient(cfg.Brokers, cfg.clientID, deps.Security)
+	c, err := newClient(cfg.Brokers, clientID, deps.Security)
 	if err != nil {
 		return nil, err
 	}
-	if cfg.SessionTimeout <= 0 {
-		cfg.SessionTimeout = 10 * time.Second
-	}
-	if cfg.heartbeatInterval <= 0 {
-		cfg.heartbeatInterval = 500 * time.Millisecond
-	}
-	if cfg.maxFetchBytes <= 0 {
-		cfg.maxFetchBytes = DefaultMaxFetchBytes
-	}
+	cfg.SessionTimeout = cmp.Or(max(cfg.SessionTimeout, 0), 10*time.Second)
+	cfg.heartbeatInterval = cmp.Or(max(cfg.heartbeatInterval, 0), 500*time.Millisecond)
 	m, err := newMetrics(deps.Registerer)
 	if err != nil {
 		return nil, err
@@ -126,7 +116,7 @@ func (c *GroupConsumer) FetchBatch(ctx context.Context, limit int, wait time.Dur
 func (c *GroupConsumer) Commit(ctx context.Context, records []Record) error {
 	offsets := make(map[TopicPartition]int64)
 	for i := range records {
-		tp := TopicPartition{Topic: records[i].Topic, Partition: records[i].Partition}
+		tp := records[i].TopicPartition()
 		offsets[tp] = max(offsets[tp], records[i].Offset+1)
 	}
 	if err := c.commit(ctx, offsets); err != nil {
@@ -185,7 +175,7 @@ func (c *GroupConsumer) serve(gen *generation) {
 	ctx, cancel := context.WithCancel(c.base)
 	defer cancel()
 	fetchers, fetchCtx := errgroup.WithContext(ctx)
-	f := &fetcher{client: c.client, metrics: c.metrics, log: c.log, consumer: c.cfg.Group, maxBytes: c.cfg.maxFetchBytes, out: c.intake.ch}
+	f := &fetcher{client: c.client, metrics: c.metrics, log: c.log, consumer: c.cfg.Group, maxBytes: maxFetchBytes, out: c.intake.ch}
 	for tp, offset := range gen.start {
 		fetchers.Go(func() error { return f.run(fetchCtx, gen.id, tp, offset) })
 	}

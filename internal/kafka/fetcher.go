@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// DefaultMaxFetchBytes bounds one fetch of one partition. A consumer holds at most this much
+	// maxFetchBytes bounds one fetch of one partition. A consumer holds at most this much
 	// per partition, before decompression.
-	DefaultMaxFetchBytes = 1 << 20
+	maxFetchBytes = 1 << 20
 	// fetchWait is how long the broker holds a fetch that finds no records.
 	fetchWait = 500 * time.Millisecond
 

@@ -57,6 +57,9 @@ type Record struct {
 	Time time.Time
 }
 
+// TopicPartition returns where the record was read.
+func (r *Record) TopicPartition() TopicPartition { return TopicPartition{r.Topic, r.Partition} }
+
 // Header returns the value of the last header with this key; nil if there is none.
 func (r *Record) Header(key string) []byte {
 	for i := len(r.Headers) - 1; i >= 0; i-- {

@@ -61,7 +61,7 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 		groupErrors:    r.counter("group_errors_total", "Failed attempts to join or to stay in the group.", "consumer", "kind"),
 	}
 	if r.err != nil {
-		return nil, fmt.Errorf("kafka: register metrics: %w", r.err)
+		return nil, fmt.Errorf("kafka: %w", r.err)
 	}
 	return m, nil
 }
@@ -120,16 +120,7 @@ func (r *registration) histogram(name, help string, labels ...string) *prometheu
 // register registers c and returns it. If another client of this package has registered the same
 // collector before, it returns that one.
 func register[C prometheus.Collector](r *registration, c C) C {
-	if r.registerer == nil {
-		return c
-	}
-	err := r.registerer.Register(c)
-	var already prometheus.AlreadyRegisteredError
-	if errors.As(err, &already) {
-		if existing, ok := already.ExistingCollector.(C); ok {
-			return existing
-		}
-	}
+	c, err := counters.Share(r.registerer, c)
 	r.err = errors.Join(r.err, err)
 	return c
 }

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,8 +35,6 @@ const (
 type ProducerConfig struct {
 	// Brokers are host:port addresses to begin with. Required.
 	Brokers []string
-	// clientID is shown in the brokers' logs. Default "mintlake".
-	clientID string
 	// maxRecordBytes bounds one record (key, value, headers and overhead; bytes) and the records of
 	// one request, before compression. Default DefaultMaxRecordBytes.
 	maxRecordBytes int
@@ -68,13 +67,11 @@ type Producer struct {
 
 // NewProducer checks the configuration and registers the metrics. It connects on the first Produce.
 func NewProducer(cfg ProducerConfig, deps Deps) (*Producer, error) {
-	c, err := newClient(cfg.Brokers, cfg.clientID, deps.Security)
+	c, err := newClient(cfg.Brokers, clientID, deps.Security)
 	if err != nil {
 		return nil, err
 	}
-	if cfg.maxRecordBytes <= 0 {
-		cfg.maxRecordBytes = DefaultMaxRecordBytes
-	}
+	cfg.maxRecordBytes = cmp.Or(max(cfg.maxRecordBytes, 0), DefaultMaxRecordBytes)
 	codec, err := codecOf(cfg.Compression)
 	if err != nil {
 		return nil, err

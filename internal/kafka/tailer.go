@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,8 +17,6 @@ import (
 type TailerConfig struct {
 	// Brokers are host:port addresses to begin with. Required.
 	Brokers []string
-	// clientID is shown in the brokers' logs. Default "mintlake".
-	clientID string
 	// Name is the tailer's label in metrics. Default "tailer".
 	Name string
 	// Topics to read, all partitions of each, at least one. They must exist; until they do,
@@ -26,8 +25,6 @@ type TailerConfig struct {
 	// Start is the offset where each partition is read from. A partition that is missing here, or
 	// has a negative offset, is read from its first offset.
 	Start map[TopicPartition]int64
-	// maxFetchBytes bounds one fetch of one partition. Default DefaultMaxFetchBytes.
-	maxFetchBytes int64
 }
 
 // Tailer reads all partitions of its topics without a group: every tailer sees every record, and
@@ -57,16 +54,11 @@ func NewTailer(cfg TailerConfig, deps Deps) (*Tailer, error) {
 	if len(cfg.Topics) == 0 {
 		return nil, errors.New("kafka: topics are required")
 	}
-	c, err := newClient(cfg.Brokers, cfg.clientID, deps.Security)
+	c, err := newClient(cfg.Brokers, clientID, deps.Security)
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Name == "" {
-		cfg.Name = "tailer"
-	}
-	if cfg.maxFetchBytes <= 0 {
-		cfg.maxFetchBytes = DefaultMaxFetchBytes
-	}
+	cfg.Name = cmp.Or(cfg.Name, "tailer")
 	m, err := newMetrics(deps.Registerer)
 	if err != nil {
 		return nil, err
@@ -146,7 +138,7 @@ func (t *Tailer) run() {
 	t.mu.Unlock()
 	fetchers, ctx := errgroup.WithContext(t.base)
 	f := &fetcher{
-		client: t.client, metrics: t.metrics, log: t.log, consumer: t.cfg.Name, maxBytes: t.cfg.maxFetchBytes,
+		client: t.client, metrics: t.metrics, log: t.log, consumer: t.cfg.Name, maxBytes: maxFetchBytes,
 		out: t.intake.ch, onFetch: t.onFetch,
 	}
 	for _, tp := range tps {
@@ -194,7 +186,7 @@ func (t *Tailer) advance(records []Record) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i := range records {
-		t.positions[TopicPartition{Topic: records[i].Topic, Partition: records[i].Partition}] = records[i].Offset + 1
+		t.positions[records[i].TopicPartition()] = records[i].Offset + 1
 	}
 }
 

@@ -99,9 +99,7 @@ func New(cfg Config, deps Deps) (*Store, error) {
 	if cfg.DiskBytes < 1<<20 || cfg.MemoryBytes < 0 || cfg.names < 1 {
 		return nil, errors.New("blobs: disk_bytes must be at least 1 MiB, memory_bytes not negative, names at least 1")
 	}
-	if deps.Logger == nil {
-		deps.Logger = slog.New(slog.DiscardHandler)
-	}
+	deps.Logger = cmp.Or(deps.Logger, slog.New(slog.DiscardHandler))
 	s := &Store{cfg: cfg, logger: deps.Logger, memory: newMemory(cfg.MemoryBytes), disk: newDisk(cfg.Dir, cfg.DiskBytes)}
 	s.names = newNames(filepath.Join(cfg.Dir, "names.log"), cfg.names)
 	var err error

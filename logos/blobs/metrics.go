@@ -1,10 +1,9 @@
 package blobs
 
 import (
-	"errors"
-	"fmt"
-
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mintlake/mintlake/internal/counters"
 )
 
 type metrics struct {
@@ -32,20 +31,10 @@ func newMetrics(registerer prometheus.Registerer, s *Store) (*metrics, error) {
 	gauge := func(name, help string, value func() float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "mintlake_blobs_" + name, Help: help}, value)
 	}
-	if registerer == nil {
-		return m, nil
-	}
-	var problems []error
-	for _, collector := range []prometheus.Collector{
+	return m, counters.Register(registerer,
 		m.hits, m.errors, m.dropped,
 		gauge("disk_bytes", "Bytes of the image store's files.", func() float64 { _, bytes := s.disk.stats(); return float64(bytes) }),
 		gauge("disk_files", "Files of the image store.", func() float64 { files, _ := s.disk.stats(); return float64(files) }),
 		gauge("memory_bytes", "Bytes of the image store that are in memory.", func() float64 { return float64(s.memory.bytes()) }),
-	} {
-		problems = append(problems, registerer.Register(collector))
-	}
-	if err := errors.Join(problems...); err != nil {
-		return nil, fmt.Errorf("register blob metrics: %w", err)
-	}
-	return m, nil
+	)
 }

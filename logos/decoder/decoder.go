@@ -98,9 +98,7 @@ func New(cfg Config, deps Deps) (*Pool, error) {
 	if !mainCalled.Load() {
 		return nil, errors.New("decoder: call decoder.MaybeRunChild first in main, or in TestMain")
 	}
-	if deps.Logger == nil {
-		deps.Logger = slog.New(slog.DiscardHandler)
-	}
+	deps.Logger = cmp.Or(deps.Logger, slog.New(slog.DiscardHandler))
 	cfg = cfg.withDefaults()
 	refused, err := lru.New[[sha256.Size]byte, string](refusedPictures)
 	if err != nil {

@@ -1,10 +1,9 @@
 package decoder
 
 import (
-	"errors"
-	"fmt"
-
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mintlake/mintlake/internal/counters"
 )
 
 // Outcomes of pictures: metric labels.
@@ -49,15 +48,5 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 	for _, reason := range []string{endIdle, endReplaced, endClosed, endCPU, endWall, endDied} {
 		m.ends.WithLabelValues(reason)
 	}
-	if registerer == nil {
-		return m, nil
-	}
-	var problems []error
-	for _, collector := range []prometheus.Collector{m.pictures, m.ends, m.processes} {
-		problems = append(problems, registerer.Register(collector))
-	}
-	if err := errors.Join(problems...); err != nil {
-		return nil, fmt.Errorf("register decoder metrics: %w", err)
-	}
-	return m, nil
+	return m, counters.Register(registerer, m.pictures, m.ends, m.processes)
 }

@@ -144,7 +144,7 @@ func (f *Fetcher) get(ctx context.Context, u *url.URL, found *target, request *R
 	if err != nil {
 		return nil, failure(ClassBadURL, "not a URL")
 	}
-	outgoing.Header.Set("User-Agent", f.cfg.userAgent)
+	outgoing.Header.Set("User-Agent", userAgent)
 	outgoing.Header.Set("Accept", request.Accept)
 	if request.ETag != "" {
 		outgoing.Header.Set("If-None-Match", request.ETag)

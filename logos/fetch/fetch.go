@@ -25,6 +25,15 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
+const (
+	// connectTimeout bounds one connection and one TLS handshake.
+	connectTimeout = 4 * time.Second
+	// maxRedirects followed for one URL.
+	maxRedirects = 5
+	// userAgent of every request.
+	userAgent = "Mintlake/1 (+https://github.com/mintlake/mintlake)"
+)
+
 // Config bounds a Fetcher. Zero values take the default.
 type Config struct {
 	// Purpose names the fetcher in metrics, e.g. metadata or image. Default "metadata".
@@ -34,12 +43,8 @@ type Config struct {
 	Timeout time.Duration
 	// TryTimeout bounds the attempt at one URL if there are several gateways. Default 8 s.
 	TryTimeout time.Duration
-	// connectTimeout bounds one connection and one TLS handshake. Default 4 s.
-	connectTimeout time.Duration
 	// MaxBytes bounds the body after decompression. Default 1 MiB.
 	MaxBytes int64
-	// maxRedirects followed for one URL. Default 5.
-	maxRedirects int
 	// PerHost is how many requests may be under way to one host:port. Default 4.
 	PerHost int
 	// hedgeDelay is how long one gateway may take before the next one is asked too. Default 1.5 s.
@@ -59,8 +64,6 @@ type Config struct {
 	// AllowPrivate lists the exact host:port pairs, as URLs name them, that may be on private
 	// addresses: the demo's and the tests' servers. Default none.
 	AllowPrivate []string
-	// userAgent of every request. Default "Mintlake/1 (+https://github.com/mintlake/mintlake)".
-	userAgent string
 }
 
 // Deps are the collaborators of a Fetcher.
@@ -128,13 +131,10 @@ func (c Config) withDefaults() Config {
 	c.Purpose = cmp.Or(c.Purpose, "metadata")
 	c.Timeout = cmp.Or(c.Timeout, 15*time.Second)
 	c.TryTimeout = cmp.Or(c.TryTimeout, 8*time.Second)
-	c.connectTimeout = cmp.Or(c.connectTimeout, 4*time.Second)
 	c.MaxBytes = cmp.Or(c.MaxBytes, 1<<20)
-	c.maxRedirects = cmp.Or(c.maxRedirects, 5)
 	c.PerHost = cmp.Or(c.PerHost, 4)
 	c.PerGateway = cmp.Or(c.PerGateway, 16)
 	c.hedgeDelay = cmp.Or(c.hedgeDelay, 1500*time.Millisecond)
-	c.userAgent = cmp.Or(c.userAgent, "Mintlake/1 (+https://github.com/mintlake/mintlake)")
 	if c.IPFSGateways == nil {
 		c.IPFSGateways = DefaultIPFSGateways()
 	}
@@ -159,7 +159,7 @@ func New(cfg Config, deps Deps) (*Fetcher, error) {
 	cfg = cfg.withDefaults()
 	f := &Fetcher{cfg: cfg, allowed: map[string]bool{}}
 	var problems []error
-	if cfg.Timeout < 0 || cfg.TryTimeout < 0 || cfg.connectTimeout < 0 || cfg.MaxBytes < 0 || cfg.maxRedirects < 0 || cfg.PerHost < 0 ||
+	if cfg.Timeout < 0 || cfg.TryTimeout < 0 || cfg.MaxBytes < 0 || cfg.PerHost < 0 ||
 		cfg.PerGateway < 0 || cfg.hedgeDelay < 0 {
 		problems = append(problems, errors.New("fetch: limits must be positive"))
 	}
@@ -195,7 +195,7 @@ func New(cfg Config, deps Deps) (*Fetcher, error) {
 	if f.metrics, err = newMetrics(cfg.Purpose, deps.Registerer); err != nil {
 		return nil, err
 	}
-	f.dialer = newDialer(deps.Resolver, f.allowed, f.isGateway, cfg.connectTimeout)
+	f.dialer = newDialer(deps.Resolver, f.allowed, f.isGateway, connectTimeout)
 	if deps.Connect != nil {
 		f.dialer.connect = func(ctx context.Context, address netip.Addr, port string, _ bool) (net.Conn, error) {
 			return deps.Connect(ctx, address, port)
@@ -248,8 +248,8 @@ func firstHost(gateways []*url.URL) string {
 func (f *Fetcher) Close() { f.transport.CloseIdleConnections() }
 
 func (f *Fetcher) checkRedirect(request *http.Request, via []*http.Request) error {
-	if len(via) > f.cfg.maxRedirects {
-		return failure(ClassRedirects, "more than %d redirects", f.cfg.maxRedirects)
+	if len(via) > maxRedirects {
+		return failure(ClassRedirects, "more than %d redirects", maxRedirects)
 	}
 	request.Header.Del("Referer")
 	return f.checkURL(request.URL)

@@ -1,11 +1,11 @@
 package fetch
 
 import (
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mintlake/mintlake/internal/counters"
 )
 
 type metrics struct {
@@ -31,17 +31,7 @@ func newMetrics(purpose string, registerer prometheus.Registerer) (*metrics, err
 	for _, class := range Classes() {
 		m.fetches.WithLabelValues(string(class))
 	}
-	if registerer == nil {
-		return m, nil
-	}
-	var problems []error
-	for _, collector := range []prometheus.Collector{m.fetches, m.bytes, m.seconds} {
-		problems = append(problems, registerer.Register(collector))
-	}
-	if err := errors.Join(problems...); err != nil {
-		return nil, fmt.Errorf("register fetch metrics: %w", err)
-	}
-	return m, nil
+	return m, counters.Register(registerer, m.fetches, m.bytes, m.seconds)
 }
 
 func (m *metrics) done(err error, response *Response, took time.Duration) {

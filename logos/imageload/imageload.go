@@ -10,6 +10,7 @@
 package imageload
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,10 +41,6 @@ type Decoder interface {
 type Config struct {
 	// limits of the structure of images: pixels, frames, parts.
 	limits picture.Limits
-	// checks is how many images are decoded at once to check them. It is fewer than there are
-	// decoders: images that are slow to check must not delay those that a user waits for. Default
-	// one per core.
-	checks int
 	// recent is how long an outcome answers for the same URL again: many tokens share one image.
 	// Default 2 min.
 	recent time.Duration
@@ -97,10 +94,12 @@ type Request struct {
 
 // Loader loads images. Any number of goroutines may use it.
 type Loader struct {
-	cfg    Config
-	deps   Deps
-	loads  sharedcall.Group[*Image]
-	makes  sharedcall.Group[*blobs.Blob] // of variants
+	cfg   Config
+	deps  Deps
+	loads sharedcall.Group[*Image]
+	makes sharedcall.Group[*blobs.Blob] // of variants
+	// checks bounds the images that are decoded at once to check them: one per core, fewer than
+	// there are decoders, so that slow ones do not delay those that a user waits for.
 	checks *semaphore.Weighted
 	recent *lru.Cache[string, found]
 	judged *lru.Cache[blobs.Key, bool] // whether a stored image may be given
@@ -117,15 +116,8 @@ func New(cfg Config, deps Deps) (*Loader, error) {
 	if deps.Fetcher == nil || deps.Decoder == nil {
 		return nil, errors.New("imageload: a fetcher and a decoder are required")
 	}
-	if cfg.checks <= 0 {
-		cfg.checks = runtime.GOMAXPROCS(0)
-	}
-	if cfg.recent <= 0 {
-		cfg.recent = 2 * time.Minute
-	}
-	if cfg.flight <= 0 {
-		cfg.flight = time.Minute
-	}
+	cfg.recent = cmp.Or(max(cfg.recent, 0), 2*time.Minute)
+	cfg.flight = cmp.Or(max(cfg.flight, 0), time.Minute)
 	if deps.Now == nil {
 		deps.Now = time.Now
 	}
@@ -137,7 +129,7 @@ func New(cfg Config, deps Deps) (*Loader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("imageload: %w", err)
 	}
-	return &Loader{cfg: cfg, deps: deps, checks: semaphore.NewWeighted(int64(cfg.checks)), recent: recent, judged: judged}, nil
+	return &Loader{cfg: cfg, deps: deps, checks: semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0))), recent: recent, judged: judged}, nil
 }
 
 // Load fetches, checks and stores the image that a URL points to. Errors are *fetch.Error. If ctx

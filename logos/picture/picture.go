@@ -13,6 +13,7 @@ package picture
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"image"
@@ -59,9 +60,7 @@ type Limits struct {
 const maxSide = 16_384
 
 func (l Limits) withDefaults() Limits {
-	if l.Pixels <= 0 {
-		l.Pixels = 4096 * 4096
-	}
+	l.Pixels = cmp.Or(max(l.Pixels, 0), 4096*4096)
 	return l
 }
 

@@ -2,8 +2,7 @@ package eventlog
 
 import (
 	"context"
-	"slices"
-	"time"
+	"maps"
 
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/schemas/eventspb"
@@ -21,10 +20,7 @@ func (k Kafka) Topics(name string) *Topics { return &Topics{Kafka: k, Name: name
 
 // Bounds returns the offsets of the topics' first records, and those behind its last ones.
 func (k Kafka) Bounds(ctx context.Context, topics ...string) (starts, ends map[kafka.TopicPartition]int64, err error) {
-	if starts, err = k.Admin.StartOffsets(ctx, topics); err == nil {
-		ends, err = k.Admin.EndOffsets(ctx, topics)
-	}
-	return starts, ends, err
+	return kafka.Bounds(ctx, k.Admin, topics...)
 }
 
 // Slots reads the slot ledger that other runs wrote. It is for one goroutine.
@@ -55,41 +51,30 @@ type Topics struct {
 // Read visits the records, those of one partition in order. It may also visit some that were
 // written after it began. A record is valid only during the call of visit.
 func (l *Topics) Read(ctx context.Context, topics []string, visit func(*kafka.Record)) error {
-	ends, err := l.Admin.EndOffsets(ctx, topics)
-	if err != nil {
-		return err
-	}
-	starts, err := l.Admin.StartOffsets(ctx, topics)
+	at, ends, err := l.Bounds(ctx, topics...)
 	if err != nil {
 		return err
 	}
 	for partition, offset := range l.reached {
-		starts[partition] = max(starts[partition], offset)
+		at[partition] = max(at[partition], offset)
 	}
-	if Covers(starts, ends) {
+	if kafka.Covers(at, ends) {
 		return nil
 	}
-	tailer, err := kafka.NewTailer(kafka.TailerConfig{Brokers: l.Brokers, Topics: topics, Start: starts, Name: l.Name}, l.Deps)
+	tailer, err := kafka.NewTailer(kafka.TailerConfig{Brokers: l.Brokers, Topics: topics, Start: maps.Clone(at), Name: l.Name}, l.Deps)
 	if err != nil {
 		return err
 	}
 	defer tailer.Close()
-	reached := starts
-	defer func() {
-		if l.goOn {
-			l.reached = reached
-		}
-	}()
-	for ; !Covers(reached, ends); reached = tailer.Positions() {
-		records, err := tailer.FetchBatch(ctx, 10_000, 10*time.Millisecond)
-		if err != nil {
-			return err
-		}
+	if l.goOn {
+		l.reached = at
+	}
+	return kafka.ReadTo(ctx, tailer, at, ends, 10_000, func(records []kafka.Record) error {
 		for i := range records {
 			visit(&records[i])
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // Records implements Log.
@@ -108,39 +93,25 @@ func RecordsBetween(starts, ends map[kafka.TopicPartition]int64) (all int64) {
 
 // ReadTo visits the records below ends, in batches, from the first ones that the topics still have.
 func (l *Topics) ReadTo(ctx context.Context, topics []string, ends map[kafka.TopicPartition]int64, limit int, visit func([]kafka.Record) error) error {
-	starts, err := l.Admin.StartOffsets(ctx, topics)
+	at, err := l.Admin.StartOffsets(ctx, topics)
 	if err != nil {
 		return err
 	}
-	tailer, err := kafka.NewTailer(kafka.TailerConfig{Brokers: l.Brokers, Topics: topics, Start: starts, Name: l.Name}, l.Deps)
+	tailer, err := kafka.NewTailer(kafka.TailerConfig{Brokers: l.Brokers, Topics: topics, Start: maps.Clone(at), Name: l.Name}, l.Deps)
 	if err != nil {
 		return err
 	}
 	defer tailer.Close()
-	for reached := starts; !Covers(reached, ends); reached = tailer.Positions() {
-		records, err := tailer.FetchBatch(ctx, limit, 100*time.Millisecond)
-		if err != nil {
-			return err
+	return kafka.ReadTo(ctx, tailer, at, ends, limit, func(records []kafka.Record) error {
+		below := make([]kafka.Record, 0, len(records))
+		for _, r := range records {
+			if r.Offset < ends[r.TopicPartition()] {
+				below = append(below, r)
+			}
 		}
-		records = slices.DeleteFunc(records, func(r kafka.Record) bool {
-			return r.Offset >= ends[kafka.TopicPartition{Topic: r.Topic, Partition: r.Partition}]
-		})
-		if len(records) == 0 {
-			continue
+		if len(below) == 0 {
+			return nil
 		}
-		if err := visit(records); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Covers reports whether every partition was read up to its end.
-func Covers(reached, ends map[kafka.TopicPartition]int64) bool {
-	for partition, end := range ends {
-		if reached[partition] < end {
-			return false
-		}
-	}
-	return true
+		return visit(below)
+	})
 }

@@ -136,9 +136,7 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) (*Report, error) {
 		return nil, fmt.Errorf("preflight: for %s: must be 0 to %s", cfg.For, maxFor)
 	}
 	r := &run{cfg: cfg, log: log, genesis: map[string]string{}}
-	if r.log == nil {
-		r.log = slog.New(slog.DiscardHandler)
-	}
+	r.log = cmp.Or(r.log, slog.New(slog.DiscardHandler))
 	reads, err := r.askSource(ctx)
 	if err != nil {
 		return nil, err

@@ -12,7 +12,6 @@ import (
 	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/pause"
-	"github.com/mintlake/mintlake/operate/eventlog"
 	"github.com/mintlake/mintlake/projector"
 	"github.com/mintlake/mintlake/projector/verify"
 	"github.com/mintlake/mintlake/schemas"
@@ -146,5 +145,5 @@ func (t *Tables) reached(ctx context.Context, group string) (bool, error) {
 	for partition, offset := range starts {
 		renewed[partition] = max(renewed[partition], offset) // what has expired cannot be made anew
 	}
-	return eventlog.Covers(renewed, projected), nil
+	return kafka.Covers(renewed, projected), nil
 }

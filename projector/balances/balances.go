@@ -18,6 +18,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/mintlake/mintlake/internal/counters"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/projector/delivery"
 	"github.com/mintlake/mintlake/schemas"
@@ -79,15 +80,7 @@ func New(deps Deps) (*Projector, error) {
 		Refused: counter("store_errors_total", "Batches of balances that ClickHouse refused; they are tried again."),
 		Limits:  counter("write_limits_total", "Writes of balances that ClickHouse did not end within clickhouse.write_limit; they are killed and tried again."),
 	}
-	if deps.Registerer == nil {
-		return p, nil
-	}
-	for _, c := range []prometheus.Collector{p.changes, p.transfers, letters, p.step.Refused, p.step.Limits} {
-		if err := deps.Registerer.Register(c); err != nil {
-			return nil, fmt.Errorf("projector of balances: register metrics: %w", err)
-		}
-	}
-	return p, nil
+	return p, counters.Register(deps.Registerer, p.changes, p.transfers, letters, p.step.Refused, p.step.Limits)
 }
 
 // Run projects until ctx ends, then finishes the current batch and returns nil. An error needs an

@@ -1,6 +1,10 @@
 package swaps
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mintlake/mintlake/internal/counters"
+)
 
 type metrics struct {
 	legs, routes, liquidity, deadLetters, storeErrors, writeLimits prometheus.Counter
@@ -15,13 +19,5 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 		storeErrors: prometheus.NewCounter(prometheus.CounterOpts{Name: "mintlake_swaps_store_errors_total", Help: "Batches of swaps that ClickHouse refused; they are tried again."}),
 		writeLimits: prometheus.NewCounter(prometheus.CounterOpts{Name: "mintlake_swaps_write_limits_total", Help: "Writes of swaps that ClickHouse did not end within clickhouse.write_limit; they are killed and tried again."}),
 	}
-	if registerer == nil {
-		return m, nil
-	}
-	for _, c := range []prometheus.Collector{m.legs, m.routes, m.liquidity, m.deadLetters, m.storeErrors, m.writeLimits} {
-		if err := registerer.Register(c); err != nil {
-			return nil, err
-		}
-	}
-	return m, nil
+	return m, counters.Register(registerer, m.legs, m.routes, m.liquidity, m.deadLetters, m.storeErrors, m.writeLimits)
 }

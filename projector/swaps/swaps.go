@@ -68,7 +68,7 @@ func New(deps Deps) (*Projector, error) {
 	}
 	metrics, err := newMetrics(deps.Registerer)
 	if err != nil {
-		return nil, fmt.Errorf("swaps: register metrics: %w", err)
+		return nil, fmt.Errorf("swaps: %w", err)
 	}
 	return &Projector{deps: deps, metrics: metrics}, nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/mintlake/mintlake/internal/counters"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/projector/delivery"
 	"github.com/mintlake/mintlake/schemas"
@@ -64,14 +65,7 @@ func New(deps Deps) (*Projector, error) {
 		deadLetters: prometheus.NewCounter(prometheus.CounterOpts{Name: "mintlake_usage_dead_letters_total", Help: "Records of usage that are no message of their topic."}),
 		storeErrors: prometheus.NewCounter(prometheus.CounterOpts{Name: "mintlake_usage_store_errors_total", Help: "Batches of usage that ClickHouse refused; they are tried again."}),
 	}
-	if deps.Registerer != nil {
-		for _, c := range []prometheus.Collector{p.rows, p.deadLetters, p.storeErrors} {
-			if err := deps.Registerer.Register(c); err != nil {
-				return nil, fmt.Errorf("projector of usage: register metrics: %w", err)
-			}
-		}
-	}
-	return p, nil
+	return p, counters.Register(deps.Registerer, p.rows, p.deadLetters, p.storeErrors)
 }
 
 // Run projects until ctx ends, then finishes the current batch and returns nil. An error needs an

@@ -12,6 +12,7 @@
 package bounds
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -122,9 +123,7 @@ func New(deps Deps) (*Bounds, error) {
 	if deps.Clock == nil {
 		deps.Clock = time.Now
 	}
-	if deps.Logger == nil {
-		deps.Logger = slog.New(slog.DiscardHandler)
-	}
+	deps.Logger = cmp.Or(deps.Logger, slog.New(slog.DiscardHandler))
 	b := &Bounds{deps: deps, from: landmark{0, began}, sides: map[string]seen{}, refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "mintlake_impossible_claims_total",
 		Help: "Claims of sources and upstreams that cannot be true and were refused, by what they were about.",

@@ -9,6 +9,7 @@
 package chainid
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,9 +72,7 @@ type Checker struct {
 
 // New makes a checker; it does no I/O.
 func New(deps Deps) *Checker {
-	if deps.Logger == nil {
-		deps.Logger = slog.New(slog.DiscardHandler)
-	}
+	deps.Logger = cmp.Or(deps.Logger, slog.New(slog.DiscardHandler))
 	return &Checker{deps: deps, other: map[string]error{}, out: map[string]bool{}}
 }
 

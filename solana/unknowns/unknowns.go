@@ -8,7 +8,6 @@
 package unknowns
 
 import (
-	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -113,12 +112,7 @@ func New(log *slog.Logger, registerer prometheus.Registerer) (*Book, error) {
 		names = append(names, string(kind))
 	}
 	counters.Preset(b.counter, names)
-	if registerer != nil {
-		if err := registerer.Register(b.counter); err != nil {
-			return nil, fmt.Errorf("unknowns: register metrics: %w", err)
-		}
-	}
-	return b, nil
+	return b, counters.Register(registerer, b.counter)
 }
 
 // Note counts something unknown, and keeps the first sample of each name. It drops what is of none

@@ -13,6 +13,7 @@ package chhttp
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -31,19 +32,22 @@ import (
 	"github.com/mintlake/mintlake/embedded/clickhouse/libchdb"
 )
 
+const (
+	// maxQueryBytes limits the statement, without the data of an INSERT.
+	maxQueryBytes = 4 << 20
+	// writeTimeout is how long the client may take to accept the next part of a result. It keeps
+	// one of the pool's connections that long.
+	writeTimeout = time.Minute
+)
+
 // Config has the limits of one request.
 type Config struct {
-	// maxQueryBytes limits the statement, without the data of an INSERT. Default 4 MiB.
-	maxQueryBytes int64
 	// MaxInsertBytes limits the data of one INSERT after decompression. The data is in memory until
 	// the engine has read it. Default 256 MiB.
 	MaxInsertBytes int64
 	// AllowedHosts are host names besides localhost that requests may have in their Host header:
 	// see access/hosts.
 	AllowedHosts []string
-	// writeTimeout is how long the client may take to accept the next part of a result. It keeps
-	// one of the pool's connections that long. Default 60 s.
-	writeTimeout time.Duration
 	// bodyTimeout is how long the client may take to send the next part of its body. Default 30 s,
 	// as ClickHouse's http_receive_timeout.
 	bodyTimeout time.Duration
@@ -72,21 +76,9 @@ const discardTimeout = 5 * time.Second
 
 // New makes a handler; zero limits get their defaults.
 func New(cfg Config, deps Deps) *Handler {
-	if cfg.maxQueryBytes <= 0 {
-		cfg.maxQueryBytes = 4 << 20
-	}
-	if cfg.MaxInsertBytes <= 0 {
-		cfg.MaxInsertBytes = 256 << 20
-	}
-	if cfg.writeTimeout <= 0 {
-		cfg.writeTimeout = time.Minute
-	}
-	if cfg.bodyTimeout <= 0 {
-		cfg.bodyTimeout = 30 * time.Second
-	}
-	if cfg.bodyRate <= 0 {
-		cfg.bodyRate = 16 << 10
-	}
+	cfg.MaxInsertBytes = cmp.Or(max(cfg.MaxInsertBytes, 0), 256<<20)
+	cfg.bodyTimeout = cmp.Or(max(cfg.bodyTimeout, 0), 30*time.Second)
+	cfg.bodyRate = cmp.Or(max(cfg.bodyRate, 0), 16<<10)
 	loopback := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} // the engine listens on nothing else
 	return &Handler{cfg: cfg, deps: deps, hosts: hosts.New(loopback, "", cfg.AllowedHosts), sessions: &sessions{pool: deps.Pool, log: deps.Logger, byID: map[string]*session{}}}
 }
@@ -379,5 +371,5 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request, req *request, c
 // extendDeadline gives the client writeTimeout to accept the next part. A ResponseWriter that
 // cannot set deadlines has none.
 func (h *Handler) extendDeadline(w http.ResponseWriter) {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.cfg.writeTimeout))
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
 }

@@ -111,10 +111,10 @@ func (h *Handler) readQuery(w http.ResponseWriter, r *http.Request, values url.V
 		req.query, req.body = []byte(query), body
 		return nil
 	}
-	if req.query, err = io.ReadAll(io.LimitReader(body, h.cfg.maxQueryBytes)); err != nil {
+	if req.query, err = io.ReadAll(io.LimitReader(body, maxQueryBytes)); err != nil {
 		return err
 	}
-	if int64(len(req.query)) == h.cfg.maxQueryBytes {
+	if int64(len(req.query)) == maxQueryBytes {
 		req.body = body // the rest: data of an INSERT, or too much
 	}
 	return nil
@@ -163,7 +163,7 @@ func (h *Handler) rest(req *request) ([]byte, error) {
 	if req.body == nil {
 		return req.query, nil
 	}
-	more, err := io.ReadAll(io.LimitReader(req.body, h.cfg.maxQueryBytes+1))
+	more, err := io.ReadAll(io.LimitReader(req.body, maxQueryBytes+1))
 	if err != nil {
 		return nil, err
 	}
@@ -171,8 +171,8 @@ func (h *Handler) rest(req *request) ([]byte, error) {
 		return req.query, nil
 	}
 	query := append(append(bytes.Clone(req.query), '\n'), more...)
-	if int64(len(query)) > h.cfg.maxQueryBytes {
-		return nil, tooLarge("query", h.cfg.maxQueryBytes)
+	if int64(len(query)) > maxQueryBytes {
+		return nil, tooLarge("query", maxQueryBytes)
 	}
 	return query, nil
 }

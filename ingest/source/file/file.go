@@ -8,6 +8,7 @@
 package file
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,9 @@ import (
 	"github.com/mintlake/mintlake/ingest/source/parse"
 )
 
+// maxMessageBytes bounds one message of a recording.
+const maxMessageBytes = 256 << 20
+
 // Config names what to read.
 type Config struct {
 	// Paths are files or folders; at least one.
@@ -30,8 +34,6 @@ type Config struct {
 	// maxFileBytes bounds a block or transaction file, both before and after decompression. Default
 	// 1 GiB.
 	maxFileBytes int64
-	// maxMessageBytes bounds one message of a recording. Default 256 MiB.
-	maxMessageBytes int64
 	// Speed slows the replay to so many times the original speed, by the recording's clock or else
 	// by block time. Pauses of more than 30 s on that clock count as 30 s. 0 = as fast as it can.
 	Speed float64
@@ -63,21 +65,14 @@ func New(cfg Config, deps Deps) (*Source, error) {
 	if cfg.Speed < 0 {
 		return nil, errors.New("new file source: negative speed")
 	}
-	if cfg.maxFileBytes <= 0 {
-		cfg.maxFileBytes = 1 << 30
-	}
-	if cfg.maxMessageBytes <= 0 {
-		cfg.maxMessageBytes = 256 << 20
-	}
+	cfg.maxFileBytes = cmp.Or(max(cfg.maxFileBytes, 0), 1<<30)
 	m, err := source.NewMetrics(source.KindFile, deps.Registerer)
 	if err != nil {
 		return nil, fmt.Errorf("new file source: %w", err)
 	}
 	m.Preset(source.Reasons{Refused: []string{"malformed", "no_transaction", "unsupported", "too_large", "unreadable"}})
 	s := &Source{cfg: cfg, log: deps.Logger, metrics: m}
-	if s.log == nil {
-		s.log = slog.New(slog.DiscardHandler)
-	}
+	s.log = cmp.Or(s.log, slog.New(slog.DiscardHandler))
 	return s, nil
 }
 

@@ -123,8 +123,8 @@ func (s *Source) frame(in *bufio.Reader, buf []byte) ([]byte, error) {
 		return nil, err
 	}
 	size := int64(binary.BigEndian.Uint32(head[:]))
-	if size > s.cfg.maxMessageBytes {
-		return nil, fmt.Errorf("%w: claims %d bytes, at most %d", errTooLarge, size, s.cfg.maxMessageBytes)
+	if size > maxMessageBytes {
+		return nil, fmt.Errorf("%w: claims %d bytes, at most %d", errTooLarge, size, maxMessageBytes)
 	}
 	// A claimed length is not believed until the bytes have come: buf grows with what is read.
 	buf = buf[:0]

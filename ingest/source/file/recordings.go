@@ -1,6 +1,7 @@
 package file
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,15 +61,9 @@ func NewRecordings(cfg RecordingsConfig) (*Recordings, error) {
 	if cfg.file != "" { // never another
 		cfg.MaxBytes, cfg.MaxAge = math.MaxInt64, math.MaxInt64
 	}
-	if cfg.MaxBytes == 0 {
-		cfg.MaxBytes = 1 << 30
-	}
-	if cfg.MaxAge == 0 {
-		cfg.MaxAge = time.Hour
-	}
-	if cfg.syncEvery == 0 {
-		cfg.syncEvery = time.Second
-	}
+	cfg.MaxBytes = cmp.Or(cfg.MaxBytes, 1<<30)
+	cfg.MaxAge = cmp.Or(cfg.MaxAge, time.Hour)
+	cfg.syncEvery = cmp.Or(cfg.syncEvery, time.Second)
 	return &Recordings{cfg: cfg, failed: make(chan struct{})}, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 	"google.golang.org/grpc"
 
+	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/solana/yellowstone"
 )
 
@@ -33,14 +34,15 @@ func commitmentLevel(name string) (pb.CommitmentLevel, error) {
 func (s *Source) Request(from *uint64, accounts bool) *pb.SubscribeRequest {
 	level, _ := commitmentLevel(s.cfg.Commitment) // checked by New
 	yes, no := true, false
+	var programs []string // those that a transaction must name; none: any
+	if !s.cfg.AllTransactions {
+		programs = []string{schemas.ProgramToken, schemas.ProgramToken2022, schemas.ProgramMetaplex}
+	}
 	request := &pb.SubscribeRequest{
-		Blocks:     map[string]*pb.SubscribeRequestFilterBlocks{"mintlake": {AccountInclude: s.cfg.accounts, IncludeTransactions: &yes, IncludeAccounts: &no, IncludeEntries: &no}},
+		Blocks:     map[string]*pb.SubscribeRequestFilterBlocks{"mintlake": {AccountInclude: programs, IncludeTransactions: &yes, IncludeAccounts: &no, IncludeEntries: &no}},
 		Slots:      map[string]*pb.SubscribeRequestFilterSlots{"mintlake": {FilterByCommitment: &no, InterslotUpdates: &yes}},
 		Commitment: &level,
 		FromSlot:   from,
-	}
-	if s.cfg.AllTransactions {
-		request.Blocks["mintlake"].AccountInclude = nil
 	}
 	if accounts {
 		request.Accounts = accountFilters()

@@ -28,8 +28,15 @@ import (
 	"github.com/mintlake/mintlake/ingest/source/order"
 	"github.com/mintlake/mintlake/ingest/source/parse"
 	"github.com/mintlake/mintlake/ingest/source/repair"
-	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/solana/yellowstone"
+)
+
+const (
+	// maxWaiting bounds the blocks that wait for a parent that has not come.
+	maxWaiting = 64
+	// repairEvery is the time between checks of the ledger for gaps to fill. It grows to 10 min
+	// while a gap cannot be closed.
+	repairEvery = 10 * time.Second
 )
 
 // Config configures a Source. Zero values take the defaults named at each field.
@@ -43,10 +50,8 @@ type Config struct {
 	Token string
 	// Commitment is confirmed (default) or finalized.
 	Commitment string
-	// accounts are programs. Only transactions that name one of them are sent. Default: Token,
-	// Token-2022 and Metaplex Token Metadata.
-	accounts []string
-	// AllTransactions asks for all transactions of a block instead.
+	// AllTransactions asks for all transactions of a block, instead of those that name Token,
+	// Token-2022 or Metaplex Token Metadata.
 	AllTransactions bool
 	// From is the slot that the server is asked to replay from if the ledger has no block of this
 	// kind of source. Nil means that the source begins with what is live then.
@@ -69,16 +74,8 @@ type Config struct {
 	Reader parse.Reader
 	// maxMessageBytes bounds one message, after decompression. Default 128 MiB.
 	maxMessageBytes int
-	// maxWaiting and maxWait bound how many blocks wait for a parent that has not come, and for how
-	// long. Defaults 64 and 2 s.
-	maxWaiting int
-	maxWait    time.Duration
-	// repairEvery is the time between checks of the ledger for gaps to fill. It grows to 10 min
-	// while a gap cannot be closed. Default 10 s.
-	repairEvery time.Duration
-	// repairReach is how many slots below the tip gaps are filled automatically. Older ones need a
-	// backfill. Default: the slots of a day, as the blocks' times tell (432,000 at 200 ms a slot).
-	repairReach uint64
+	// maxWait is how long a block waits for a parent that has not come. Default 2 s.
+	maxWait time.Duration
 }
 
 func (c Config) withDefaults() Config {
@@ -87,14 +84,9 @@ func (c Config) withDefaults() Config {
 	c.firstPause = cmp.Or(max(c.firstPause, 0), 250*time.Millisecond)
 	c.MaxPause = cmp.Or(max(c.MaxPause, 0), 30*time.Second)
 	c.maxWait = cmp.Or(max(c.maxWait, 0), 2*time.Second)
-	c.repairEvery = cmp.Or(max(c.repairEvery, 0), 10*time.Second)
 	c.maxMessageBytes = cmp.Or(max(c.maxMessageBytes, 0), 128<<20)
-	c.maxWaiting = cmp.Or(max(c.maxWaiting, 0), 64)
 	c.Kind = cmp.Or(c.Kind, source.KindGeyser)
 	c.Commitment = cmp.Or(c.Commitment, "confirmed")
-	if len(c.accounts) == 0 {
-		c.accounts = []string{schemas.ProgramToken, schemas.ProgramToken2022, schemas.ProgramMetaplex}
-	}
 	return c
 }
 
@@ -143,9 +135,7 @@ func New(cfg Config, deps Deps) (*Source, error) {
 		Accounts:  []string{accounts.Joined, accounts.Dropped},
 	})
 	s := &Source{cfg: cfg, deps: deps, url: u, log: deps.Logger, metrics: m}
-	if s.log == nil {
-		s.log = slog.New(slog.DiscardHandler)
-	}
+	s.log = cmp.Or(s.log, slog.New(slog.DiscardHandler))
 	return s, nil
 }
 
@@ -164,11 +154,11 @@ func (s *Source) Run(ctx context.Context, ledger source.Ledger, sink source.Sink
 	if begin == 0 && s.cfg.From != nil {
 		begin = *s.cfg.From - min(*s.cfg.From, 1)
 	}
-	repairer := repair.New(repair.Config{Every: s.cfg.repairEvery, Reach: s.cfg.repairReach, Resume: resume},
+	repairer := repair.New(repair.Config{Every: repairEvery, Resume: resume},
 		repair.Deps{Ledger: ledger, Sink: carrier, Filler: s.deps.Filler, Time: &carrier.Time, Metrics: s.metrics, Logger: s.log})
 	carrier.OnGap = repairer.OnGap
 	f := &follower{Source: s, carrier: carrier, buffer: buffer, repairer: repairer,
-		line: order.New(order.Config{MaxBlocks: s.cfg.maxWaiting, MaxWait: s.cfg.maxWait, Skips: true}, begin)}
+		line: order.New(order.Config{MaxBlocks: maxWaiting, MaxWait: s.cfg.maxWait, Skips: true}, begin)}
 	group.Go(func() error { return f.follow(inner) })
 	group.Go(func() error { return repairer.Run(inner) })
 	err := group.Wait()

@@ -8,6 +8,7 @@
 package order
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/mintlake/mintlake/ingest/chain"
@@ -93,9 +94,7 @@ type waiter struct {
 // New starts a line after slot resume, up to which everything was ingested before. If resume is 0,
 // it starts with the first block that comes.
 func New(cfg Config, resume uint64) *Line {
-	if cfg.MaxBlocks <= 0 {
-		cfg.MaxBlocks = 64
-	}
+	cfg.MaxBlocks = cmp.Or(max(cfg.MaxBlocks, 0), 64)
 	return &Line{cfg: cfg, tip: resume, base: resume, started: resume > 0, delivered: map[place]link{}, bySlot: map[uint64]pubkey.Key{},
 		jumped: map[uint64]bool{}, contested: map[place]bool{}, waiting: map[place]waiter{}}
 }

@@ -36,9 +36,6 @@ type Config struct {
 	// Every is the time between checks of the ledger. It grows to maxPause while a gap cannot be
 	// closed.
 	Every time.Duration
-	// Reach is how many slots below the tip gaps are filled. Older ones need a backfill. Default:
-	// those of a day, by Deps.Time.
-	Reach uint64
 	// Resume is the slot up to which everything was ingested before; 0 if there is none.
 	Resume uint64
 }
@@ -78,13 +75,8 @@ func New(cfg Config, deps Deps) *Repairer {
 	return &Repairer{cfg: cfg, deps: deps, gaps: make(chan Gap, 1024), pause: cfg.Every}
 }
 
-// reach is how many slots below the tip gaps are filled.
-func (r *Repairer) reach() uint64 {
-	if r.cfg.Reach > 0 {
-		return r.cfg.Reach
-	}
-	return r.deps.Time.Slots(day)
-}
+// reach is how many slots below the tip gaps are filled. Older ones need a backfill.
+func (r *Repairer) reach() uint64 { return r.deps.Time.Slots(day) }
 
 // At sets the source's tip. At and OnGap may be called while Run runs.
 func (r *Repairer) At(tip uint64) {

@@ -60,10 +60,8 @@ type Config struct {
 	// block that it does not have yet, or that fails while others do not. Default 2 min. A server
 	// that cannot be reached at all, and the tip, are asked for ever.
 	patience time.Duration
-	// repairEvery and repairReach are how often and how far back gaps are looked for while the tip
-	// is followed. Defaults 10 s and the slots of a day.
+	// repairEvery is how often gaps are looked for while the tip is followed. Default 10 s.
 	repairEvery time.Duration
-	repairReach uint64
 	// firstPause is the pause after a first failure; it doubles up to 15 s. Default 500 ms.
 	firstPause time.Duration
 	// Reader says up to which version transactions are asked for and read.
@@ -132,9 +130,7 @@ func New(cfg Config, deps Deps) (*Source, error) {
 		cfg: cfg, client: deps.Client, bounds: deps.Bounds, log: deps.Logger, metrics: m, refused: &refusals{}, partial: &partial{},
 		hashes: hashes, worked: &atomic.Bool{}, noLists: &atomic.Int64{},
 	}
-	if s.log == nil {
-		s.log = slog.New(slog.DiscardHandler)
-	}
+	s.log = cmp.Or(s.log, slog.New(slog.DiscardHandler))
 	return s, nil
 }
 
@@ -158,7 +154,7 @@ func (s *Source) Run(ctx context.Context, ledger source.Ledger, sink source.Sink
 // server did not have when it was asked.
 func (s *Source) follow(ctx context.Context, ledger source.Ledger, sink source.Sink) error {
 	carrier, resume := order.NewCarrier(sink, nil, s.metrics), ledger.Resume()
-	repairer := repair.New(repair.Config{Every: s.cfg.repairEvery, Reach: s.cfg.repairReach, Resume: resume},
+	repairer := repair.New(repair.Config{Every: s.cfg.repairEvery, Resume: resume},
 		repair.Deps{Ledger: ledger, Sink: carrier, Filler: s, Time: &carrier.Time, Metrics: s.metrics, Logger: s.log})
 	carrier.OnGap = repairer.OnGap
 	group, inner := errgroup.WithContext(ctx)

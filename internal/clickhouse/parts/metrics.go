@@ -1,6 +1,10 @@
 package parts
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mintlake/mintlake/internal/counters"
+)
 
 type metrics struct {
 	damaged                              *prometheus.GaugeVec
@@ -25,13 +29,5 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 	for _, kind := range kinds() {
 		m.damaged.WithLabelValues(kind)
 	}
-	if registerer == nil {
-		return m, nil
-	}
-	for _, c := range []prometheus.Collector{m.damaged, m.checkedParts, m.checkedBytes, m.failures} {
-		if err := registerer.Register(c); err != nil {
-			return nil, err
-		}
-	}
-	return m, nil
+	return m, counters.Register(registerer, m.damaged, m.checkedParts, m.checkedBytes, m.failures)
 }

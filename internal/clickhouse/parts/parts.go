@@ -11,6 +11,7 @@
 package parts
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,6 +57,9 @@ type Damage struct {
 	Rows *uint64 `json:"rows"`
 }
 
+// checkEvery is the time between two checks of one part's checksums.
+const checkEvery = 24 * time.Hour
+
 // Config of a Watch.
 type Config struct {
 	// Database of the tables.
@@ -65,8 +69,6 @@ type Config struct {
 	Manifest string
 	// every is the time between two looks. Default 10 s.
 	every time.Duration
-	// checkEvery is the time between two checks of one part's checksums. Default 24 h.
-	checkEvery time.Duration
 	// checkBytesPerSecond bounds how fast the checks read. Default 8 MiB.
 	checkBytesPerSecond int64
 	// checkLimit is how long the check of one part may take, in addition to the time that its bytes
@@ -103,21 +105,12 @@ func New(cfg Config, deps Deps) (*Watch, error) {
 	if deps.Conn == nil || deps.Logger == nil || cfg.Database == "" {
 		return nil, errors.New("parts: connection, logger and database are required")
 	}
-	if cfg.every <= 0 {
-		cfg.every = 10 * time.Second
-	}
-	if cfg.checkEvery <= 0 {
-		cfg.checkEvery = 24 * time.Hour
-	}
-	if cfg.checkBytesPerSecond <= 0 {
-		cfg.checkBytesPerSecond = 8 << 20
-	}
-	if cfg.checkLimit <= 0 {
-		cfg.checkLimit = time.Minute
-	}
+	cfg.every = cmp.Or(max(cfg.every, 0), 10*time.Second)
+	cfg.checkBytesPerSecond = cmp.Or(max(cfg.checkBytesPerSecond, 0), 8<<20)
+	cfg.checkLimit = cmp.Or(max(cfg.checkLimit, 0), time.Minute)
 	m, err := newMetrics(deps.Registerer)
 	if err != nil {
-		return nil, fmt.Errorf("parts: register metrics: %w", err)
+		return nil, fmt.Errorf("parts: %w", err)
 	}
 	return &Watch{cfg: cfg, deps: deps, metrics: m, found: map[partKey]finding{}}, nil
 }

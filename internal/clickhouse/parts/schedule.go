@@ -8,7 +8,7 @@ import (
 
 const (
 	// firstRetry is the time until a failed check is tried again. It doubles with each failure, up
-	// to Config.checkEvery: ClickHouse may be busy with a damaged block for minutes, and nothing
+	// to checkEvery: ClickHouse may be busy with a damaged block for minutes, and nothing
 	// can stop that.
 	firstRetry = time.Minute
 	// failuresTold is how many failed checks in a row make a part Unchecked. A check that exceeds
@@ -52,7 +52,7 @@ func (s schedule) failed(p *part, now time.Time, every time.Duration) (failures 
 	return failures
 }
 
-// checkAll checks each active part once in Config.checkEvery until ctx ends. It reads at most
+// checkAll checks each active part once in checkEvery until ctx ends. It reads at most
 // checkBytesPerSecond.
 func (w *Watch) checkAll(ctx context.Context) {
 	checks := schedule{}
@@ -80,7 +80,7 @@ func (w *Watch) checkOne(ctx context.Context, checks schedule, p *part) (wait ti
 	defer cancel()
 	err := w.check(within, p)
 	if err == nil {
-		checks.passed(p, time.Now().Add(w.cfg.checkEvery))
+		checks.passed(p, time.Now().Add(checkEvery))
 		return atRate
 	}
 	if ctx.Err() != nil {
@@ -94,7 +94,7 @@ func (w *Watch) checkOne(ctx context.Context, checks schedule, p *part) (wait ti
 	if !late && w.deps.Conn.Ping(ctx) != nil {
 		return w.cfg.every
 	}
-	if failures := checks.failed(p, time.Now(), w.cfg.checkEvery); late || failures >= failuresTold {
+	if failures := checks.failed(p, time.Now(), checkEvery); late || failures >= failuresTold {
 		w.note(p, finding{Unchecked, "the check did not end: " + err.Error()})
 	}
 	return w.cfg.every
