@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -80,7 +79,7 @@ It fails when retention took the record, or when the input was never a record.`,
 			if err != nil {
 				return fmt.Errorf("dead-letters: %d/%d: %w", partition, offset, err)
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s is written again\n", placeOfLetter(letter))
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s is written again\n", letter.Place())
 			return err
 		})
 	})
@@ -111,29 +110,9 @@ func listDeadLetters(ctx context.Context, store *deadletter.Store, out io.Writer
 		return err
 	}
 	for i := range letters {
-		if _, err := fmt.Fprintln(out, deadLetterLine(&letters[i])); err != nil {
+		if _, err := fmt.Fprintln(out, letters[i].Line()); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// deadLetterLine formats a dead letter. Reason and key come from outside, so they are quoted:
-// control characters would reach the terminal.
-func deadLetterLine(letter *deadletter.Letter) string {
-	at := fmt.Sprintf("%d/%d %s", letter.Partition, letter.Offset, letter.At.UTC().Format(time.RFC3339))
-	if letter.Err != nil {
-		return at + " is no dead letter: " + strconv.QuoteToASCII(letter.Err.Error())
-	}
-	return fmt.Sprintf("%s %s %s %d bytes: %s", at, strconv.QuoteToASCII(letter.GetSource()), placeOfLetter(letter), letter.GetValueBytes(),
-		strconv.QuoteToASCII(letter.GetReason()))
-}
-
-// placeOfLetter returns the topic, partition and offset of the record, or the name of the input.
-func placeOfLetter(letter *deadletter.Letter) string {
-	if letter.GetTopic() == "" {
-		return "input " + strconv.QuoteToASCII(string(letter.GetKey()))
-	}
-	where := fmt.Sprintf("%s/%d@%d", strconv.QuoteToASCII(letter.GetTopic()), letter.GetPartition(), letter.GetOffset())
-	return strings.ReplaceAll(where, `"`, "")
 }

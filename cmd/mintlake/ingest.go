@@ -17,6 +17,7 @@ import (
 	"github.com/mintlake/mintlake/ingest/source/geyser"
 	"github.com/mintlake/mintlake/ingest/source/parse"
 	"github.com/mintlake/mintlake/ingest/source/rpc"
+	"github.com/mintlake/mintlake/ingest/standby"
 	"github.com/mintlake/mintlake/ingest/transactions"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/operate/backup"
@@ -129,7 +130,7 @@ func (s *system) prepareIngest(ctx context.Context) error {
 	if s.ingest, err = s.newIngestRoom(s.writers.For("ingest"), s.registerer); err != nil {
 		return err
 	}
-	leader, err := s.leaderGauge()
+	leader, err := standby.LeaderGauge(s.registerer)
 	if err != nil {
 		return err
 	}

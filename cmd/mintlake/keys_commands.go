@@ -2,10 +2,10 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -14,10 +14,28 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/mintlake/mintlake/access/keys"
 	"github.com/mintlake/mintlake/client/cli"
 	"github.com/mintlake/mintlake/gateway/admin"
+	"github.com/mintlake/mintlake/operate/adminapi"
 )
+
+// adminCommand adds the flags that say how to reach the admin API. run gets a client of it.
+func adminCommand(cmd *cobra.Command, run func(cmd *cobra.Command, args []string, client *adminapi.Client) error) *cobra.Command {
+	cmd.Flags().String("admin-addr", defaults().Admin.Addr, "admin API of a node ($MINTLAKE_ADMIN_ADDR)")
+	cmd.Flags().String("admin-token-file", "", "file that holds its token ($MINTLAKE_ADMIN_TOKEN_FILE; or the token in $MINTLAKE_ADMIN_TOKEN)")
+	cmd.Flags().Bool("json", false, "print the API's answer as JSON")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		cfg, err := loadConfig(cmd)
+		if err != nil {
+			return err
+		}
+		if cfg.Admin.Token == "" {
+			return errors.New("the admin API's token is required: set MINTLAKE_ADMIN_TOKEN, here and where the node runs, or name a file with --admin-token-file")
+		}
+		return run(cmd, args, &adminapi.Client{Addr: cfg.Admin.Addr, Token: cfg.Admin.Token, Actor: adminapi.Actor()})
+	}
+	return cmd
+}
 
 // ruleFlags adds the flags of rules.
 func ruleFlags(flags *pflag.FlagSet) {
@@ -62,50 +80,17 @@ func rulesIn(flags *pflag.FlagSet) (map[string]any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if body["expires_at"], err = expiry(text, time.Now()); err != nil {
+		if body["expires_at"], err = adminapi.Expiry(text, time.Now()); err != nil {
 			return nil, err
 		}
 	}
 	return body, nil
 }
 
-// expiry converts the flag --expires to a time in RFC 3339; empty means never.
-func expiry(text string, now time.Time) (string, error) {
-	if text == "never" {
-		return "", nil
-	}
-	if at, err := time.Parse(time.RFC3339, text); err == nil {
-		return at.Format(time.RFC3339), nil
-	}
-	d, err := span(text)
-	if err != nil || d <= 0 {
-		return "", fmt.Errorf("--expires %q: must be a time from now like 90d or 12h, a time like 2027-01-31T00:00:00Z, or never", text)
-	}
-	return now.Add(d).UTC().Format(time.RFC3339), nil
-}
-
-// span parses a duration, which may be in days, such as 90d.
-func span(text string) (time.Duration, error) {
-	if days, found := strings.CutSuffix(text, "d"); found {
-		n, err := strconv.ParseUint(days, 10, 16)
-		return time.Duration(n) * 24 * time.Hour, err
-	}
-	return time.ParseDuration(text)
-}
-
-// keyPath returns the API's path of a key. Its product and name are the first two arguments.
-func keyPath(args []string) (string, error) {
-	product, err := keys.ParseProduct(args[0])
-	if err != nil {
-		return "", err
-	}
-	return "/v1/keys/" + string(product) + "/" + url.PathEscape(args[1]), nil
-}
-
 // ask makes a request and prints the response: as JSON with --json, or else by show.
-func ask[T any](cmd *cobra.Command, c *adminClient, method, path string, body any, show func(io.Writer, *T)) error {
+func ask[T any](cmd *cobra.Command, c *adminapi.Client, method, path string, body any, show func(io.Writer, *T)) error {
 	var raw json.RawMessage
-	if err := c.call(cmd.Context(), method, path, body, &raw); err != nil {
+	if err := c.Call(cmd.Context(), method, path, body, &raw); err != nil {
 		return err
 	}
 	if asJSON, err := cmd.Flags().GetBool("json"); err != nil || asJSON {
@@ -114,7 +99,7 @@ func ask[T any](cmd *cobra.Command, c *adminClient, method, path string, body an
 	}
 	answer := new(T)
 	if err := json.Unmarshal(raw, answer); err != nil {
-		return fmt.Errorf("admin API at %s: its answer cannot be read: %w", c.addr, err)
+		return fmt.Errorf("admin API at %s: its answer cannot be read: %w", c.Addr, err)
 	}
 	table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 	show(table, answer)
@@ -129,13 +114,13 @@ func createKeyCommand() *cobra.Command {
 		Example: `  mintlake keys create rpc alice
   mintlake keys create rpc web --env live --expires 90d --origin https://app.example --requests-per-second 20 --streams 5`,
 		Args: productAndName,
-	}, func(cmd *cobra.Command, args []string, c *adminClient) error {
+	}, func(cmd *cobra.Command, args []string, c *adminapi.Client) error {
 		body, err := rulesIn(cmd.Flags())
 		if err != nil {
 			return err
 		}
 		body["product"], body["name"], body["environment"] = args[0], args[1], environment
-		return ask(cmd, c, http.MethodPost, "/v1/keys", body, showSecret)
+		return ask(cmd, c, http.MethodPost, "/v1/keys", body, adminapi.ShowSecret)
 	})
 	cmd.Flags().StringVar(&environment, "env", "", "label of the environment, part of the key: live, test")
 	ruleFlags(cmd.Flags())
@@ -149,8 +134,8 @@ func restrictKeyCommand() *cobra.Command {
 		Example: `  mintlake keys restrict rpc alice --ip 203.0.113.0/24 --method 'get*,sendTransaction'
   mintlake keys restrict rpc alice --ip any --expires never`,
 		Args: productAndName,
-	}, func(cmd *cobra.Command, args []string, c *adminClient) error {
-		path, err := keyPath(args)
+	}, func(cmd *cobra.Command, args []string, c *adminapi.Client) error {
+		path, err := adminapi.KeyPath(args)
 		if err != nil {
 			return err
 		}
@@ -161,7 +146,7 @@ func restrictKeyCommand() *cobra.Command {
 		if len(body) == 0 {
 			return fmt.Errorf("name what to change: --expires, --origin, --ip, --method, --requests-per-second, --streams or --stream-addresses")
 		}
-		return ask(cmd, c, http.MethodPatch, path, body, showKey)
+		return ask(cmd, c, http.MethodPatch, path, body, adminapi.ShowKey)
 	})
 	ruleFlags(cmd.Flags())
 	return cmd
@@ -175,16 +160,16 @@ func rotateKeyCommand() *cobra.Command {
 		Example: `  mintlake keys rotate rpc alice
   mintlake keys rotate rpc alice --grace 0s     # the earlier secrets end now`,
 		Args: productAndName,
-	}, func(cmd *cobra.Command, args []string, c *adminClient) error {
-		path, err := keyPath(args)
+	}, func(cmd *cobra.Command, args []string, c *adminapi.Client) error {
+		path, err := adminapi.KeyPath(args)
 		if err != nil {
 			return err
 		}
-		d, err := span(grace)
+		d, err := adminapi.Span(grace)
 		if err != nil || d < 0 {
 			return fmt.Errorf("--grace %q: must be a time like 7d or 12h, or 0s", grace)
 		}
-		return ask(cmd, c, http.MethodPost, path+"/rotate", map[string]string{"grace": d.String()}, showSecret)
+		return ask(cmd, c, http.MethodPost, path+"/rotate", map[string]string{"grace": d.String()}, adminapi.ShowSecret)
 	})
 	cmd.Flags().StringVar(&grace, "grace", "7d", "how long the earlier secrets work on; 0s = not at all")
 	return cmd
@@ -196,12 +181,12 @@ func revokeKeyCommand() *cobra.Command {
 		Use:   "revoke PRODUCT NAME",
 		Short: "End a key for ever, with all its secrets and its open streams",
 		Args:  productAndName,
-	}, func(cmd *cobra.Command, args []string, c *adminClient) error {
-		path, err := keyPath(args)
+	}, func(cmd *cobra.Command, args []string, c *adminapi.Client) error {
+		path, err := adminapi.KeyPath(args)
 		if err != nil {
 			return err
 		}
-		return ask(cmd, c, http.MethodPost, path+"/revoke", map[string]string{"reason": reason}, showKey)
+		return ask(cmd, c, http.MethodPost, path+"/revoke", map[string]string{"reason": reason}, adminapi.ShowKey)
 	})
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for the log of changes")
 	return cmd
@@ -210,26 +195,13 @@ func revokeKeyCommand() *cobra.Command {
 func showKeyCommand() *cobra.Command {
 	return adminCommand(&cobra.Command{
 		Use: "show PRODUCT NAME", Short: "Show a key: state, rules, secrets by their beginnings", Args: productAndName,
-	}, func(cmd *cobra.Command, args []string, c *adminClient) error {
-		path, err := keyPath(args)
+	}, func(cmd *cobra.Command, args []string, c *adminapi.Client) error {
+		path, err := adminapi.KeyPath(args)
 		if err != nil {
 			return err
 		}
-		return ask(cmd, c, http.MethodGet, path, nil, showKey)
+		return ask(cmd, c, http.MethodGet, path, nil, adminapi.ShowKey)
 	})
-}
-
-// productArg returns the query for a product, which is an optional first argument.
-func productArg(args []string) (url.Values, error) {
-	query := url.Values{}
-	if len(args) > 0 {
-		product, err := keys.ParseProduct(args[0])
-		if err != nil {
-			return nil, err
-		}
-		query.Set("product", string(product))
-	}
-	return query, nil
 }
 
 // keyPage is a page of the list.
@@ -242,8 +214,8 @@ func listKeysCommand() *cobra.Command {
 	var all bool
 	cmd := adminCommand(&cobra.Command{
 		Use: "list [PRODUCT]", Short: "List keys, those of the configuration included", Args: cli.Arguments,
-	}, func(cmd *cobra.Command, args []string, c *adminClient) error {
-		query, err := productArg(args)
+	}, func(cmd *cobra.Command, args []string, c *adminapi.Client) error {
+		query, err := adminapi.ProductQuery(args)
 		if err != nil {
 			return err
 		}
@@ -257,11 +229,11 @@ func listKeysCommand() *cobra.Command {
 		}
 		for {
 			var page keyPage
-			if err := c.call(cmd.Context(), http.MethodGet, "/v1/keys?"+query.Encode(), nil, &page); err != nil {
+			if err := c.Call(cmd.Context(), http.MethodGet, "/v1/keys?"+query.Encode(), nil, &page); err != nil {
 				return err
 			}
 			for _, raw := range page.Keys {
-				if err := listLine(table, raw, asJSON, all); err != nil {
+				if err := adminapi.ListLine(table, raw, asJSON, all); err != nil {
 					return err
 				}
 			}
@@ -279,8 +251,8 @@ func keyLogCommand() *cobra.Command {
 	var limit int
 	cmd := adminCommand(&cobra.Command{
 		Use: "log [PRODUCT [NAME]]", Short: "Show who changed which key, and when", Args: cli.Arguments,
-	}, func(cmd *cobra.Command, args []string, c *adminClient) error {
-		query, err := productArg(args)
+	}, func(cmd *cobra.Command, args []string, c *adminapi.Client) error {
+		query, err := adminapi.ProductQuery(args)
 		if err != nil {
 			return err
 		}
@@ -294,7 +266,7 @@ func keyLogCommand() *cobra.Command {
 			fmt.Fprintln(w, "WHEN\tWHO\tKEY\tWHAT\tDETAIL")
 			for i := range answer.Changes {
 				line := &answer.Changes[i]
-				fmt.Fprintf(w, "%s\t%s\t%s %s\t%s\t%s\n", moment(&line.At), line.By, line.Product, line.Name, line.Change, changeText(line))
+				fmt.Fprintf(w, "%s\t%s\t%s %s\t%s\t%s\n", adminapi.Moment(&line.At), line.By, line.Product, line.Name, line.Change, adminapi.ChangeText(line))
 			}
 		})
 	})

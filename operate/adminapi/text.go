@@ -1,6 +1,7 @@
-package main
+package adminapi
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -11,7 +12,8 @@ import (
 	"github.com/mintlake/mintlake/gateway/admin"
 )
 
-func moment(t *time.Time) string {
+// Moment formats a time in the local zone; "-" if there is none.
+func Moment(t *time.Time) string {
 	if t == nil {
 		return "-"
 	}
@@ -27,7 +29,7 @@ func rulesText(r *admin.RulesAnswer) string {
 		}
 	}
 	if r.ExpiresAt != nil {
-		add("expires", moment(r.ExpiresAt))
+		add("expires", Moment(r.ExpiresAt))
 	}
 	add("origins", strings.Join(r.Origins, ","))
 	add("addresses", strings.Join(r.Addresses, ","))
@@ -41,38 +43,39 @@ func rulesText(r *admin.RulesAnswer) string {
 	return strings.Join(parts, "; ")
 }
 
-// showSecret prints a key that was just made.
-func showSecret(w io.Writer, k *admin.IssuedAnswer) {
+// ShowSecret prints a key that was just made.
+func ShowSecret(w io.Writer, k *admin.IssuedAnswer) {
 	fmt.Fprintf(w, "key\t%s\n\tshown this once; Mintlake keeps only its hash\n", k.Key)
-	showKey(w, &k.KeyAnswer)
+	ShowKey(w, &k.KeyAnswer)
 }
 
-func showKey(w io.Writer, k *admin.KeyAnswer) {
+// ShowKey prints a key: state, rules, and secrets by their beginnings.
+func ShowKey(w io.Writer, k *admin.KeyAnswer) {
 	fmt.Fprintf(w, "name\t%s %s\nstate\t%s\n", k.Product, k.Name, k.State)
 	if k.Environment != "" {
 		fmt.Fprintf(w, "environment\t%s\n", k.Environment)
 	}
 	if k.CreatedAt != nil {
-		fmt.Fprintf(w, "created\t%s by %s\n", moment(k.CreatedAt), k.CreatedBy)
+		fmt.Fprintf(w, "created\t%s by %s\n", Moment(k.CreatedAt), k.CreatedBy)
 	}
 	if k.RevokedAt != nil {
-		fmt.Fprintf(w, "revoked\t%s by %s %s\n", moment(k.RevokedAt), k.RevokedBy, k.RevokeReason)
+		fmt.Fprintf(w, "revoked\t%s by %s %s\n", Moment(k.RevokedAt), k.RevokedBy, k.RevokeReason)
 	}
 	fmt.Fprintf(w, "rules\t%s\n", rulesText(&k.Rules))
 	for _, s := range k.Secrets {
 		until := ""
 		if s.EndsAt != nil && k.State == "active" {
-			until = ", works until " + moment(s.EndsAt)
+			until = ", works until " + Moment(s.EndsAt)
 			if s.EndsAt.Before(time.Now()) {
-				until = ", ended " + moment(s.EndsAt)
+				until = ", ended " + Moment(s.EndsAt)
 			}
 		}
-		fmt.Fprintf(w, "secret\t%s… of %s%s\n", s.Prefix, moment(s.IssuedAt), until)
+		fmt.Fprintf(w, "secret\t%s… of %s%s\n", s.Prefix, Moment(s.IssuedAt), until)
 	}
 }
 
-// listLine prints one key of the list, as a line of JSON or of the table.
-func listLine(w io.Writer, raw json.RawMessage, asJSON, all bool) error {
+// ListLine prints one key of the list, as a line of JSON or of the table.
+func ListLine(w io.Writer, raw json.RawMessage, asJSON, all bool) error {
 	var k admin.KeyAnswer
 	if err := json.Unmarshal(raw, &k); err != nil {
 		return fmt.Errorf("a key of the admin API's answer cannot be read: %w", err)
@@ -88,16 +91,12 @@ func listLine(w io.Writer, raw json.RawMessage, asJSON, all bool) error {
 	if len(k.Secrets) > 0 {
 		secret = k.Secrets[0].Prefix + "…"
 	}
-	environment := k.Environment
-	if environment == "" {
-		environment = "-"
-	}
-	_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.Product, k.Name, environment, k.State, secret, moment(k.CreatedAt), rulesText(&k.Rules))
+	_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.Product, k.Name, cmp.Or(k.Environment, "-"), k.State, secret, Moment(k.CreatedAt), rulesText(&k.Rules))
 	return err
 }
 
-// changeText describes a change of a key in one line.
-func changeText(c *admin.ChangeAnswer) string {
+// ChangeText describes a change of a key in one line.
+func ChangeText(c *admin.ChangeAnswer) string {
 	var parts []string
 	if c.Void {
 		parts = append(parts, "void: another change came first")
@@ -106,7 +105,7 @@ func changeText(c *admin.ChangeAnswer) string {
 		parts = append(parts, c.Prefix+"…")
 	}
 	if c.GraceEnds != nil {
-		parts = append(parts, "grace until "+moment(c.GraceEnds))
+		parts = append(parts, "grace until "+Moment(c.GraceEnds))
 	}
 	if c.Rules != nil {
 		parts = append(parts, "rules: "+rulesText(c.Rules))
@@ -115,4 +114,17 @@ func changeText(c *admin.ChangeAnswer) string {
 		parts = append(parts, c.Reason)
 	}
 	return strings.Join(parts, "; ")
+}
+
+// ShowUsage prints rows of usage.
+func ShowUsage(w io.Writer, answer *admin.UsageAnswer) {
+	fmt.Fprintln(w, "WHEN\tKEY\tMETHOD\tREQUESTS\tREFUSED\tBYTES\tUNITS\tSTREAMS\tADDRESSES")
+	for i := range answer.Rows {
+		r := &answer.Rows[i]
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\n", Moment(r.Time), cmp.Or(strings.TrimSpace(r.Product+" "+r.Key), "-"), cmp.Or(r.Method, "-"),
+			r.Requests, r.Refused, r.Bytes, r.Units, r.Streams, r.Addresses)
+	}
+	if answer.More {
+		fmt.Fprintln(w, "there are more rows: ask for less time, or tell fewer apart")
+	}
 }
