@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/mem"
 
+	"github.com/mintlake/mintlake/gateway/socket"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
@@ -63,7 +64,7 @@ func TestStatusesDoNotWaitBehindTransactions(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	out := &sentMessages{ctx: ctx, cancel: cancel, most: waiting + 4}
-	g := &geyser{Server: &Server{cfg: Config{}.withDefaults()}}
+	g := &geyser{Server: &Server{timings: socket.Usual(), cfg: Config{}.withDefaults()}}
 	require.Error(t, g.send(out, sub, nil))
 	var order []string
 	for _, text := range out.list {
