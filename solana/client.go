@@ -162,7 +162,20 @@ func encode(method string, params []any) ([]byte, error) {
 // a *json.RawMessage. Errors are *RPCError, *HTTPError, a connection's error, ErrMalformed or the
 // context's; see Retryable and SkippedSlot.
 func (c *Client) Call(ctx context.Context, method string, params []any, result any) error {
-	return c.call(ctx, method, params, boundOf(method), func(text []byte) error { return decode(text, result) })
+	return c.callWhile(ctx, againOf(method), method, params, boundOf(method), func(text []byte) error { return decode(text, result) })
+}
+
+// againOf returns for which errors a method is called again after a pause. A transaction that
+// cannot run now is told at once: who waits for it decides.
+func againOf(method string) func(error) bool {
+	if method != "sendTransaction" {
+		return Retryable
+	}
+	return func(err error) bool {
+		var rpc *RPCError
+		refused := errors.As(err, &rpc) && (rpc.Code == codePreflightFailed || rpc.Code == codeSignatureRefused)
+		return Retryable(err) && !refused
+	}
 }
 
 // call performs method and passes the result to use. The response may have bound bytes at most. An

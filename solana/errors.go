@@ -23,6 +23,8 @@ const (
 	CodeMinContextSlotNotReached   = -32016
 	CodeLongTermStorageUnreachable = -32019
 	CodeInternal                   = -32603
+	codePreflightFailed            = -32002
+	codeSignatureRefused           = -32003
 	codeExcludedFromIndex          = -32010
 	codeInvalidRequest             = -32600
 	codeMethodNotFound             = -32601
