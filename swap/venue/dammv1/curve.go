@@ -3,6 +3,7 @@ package dammv1
 import (
 	"fmt"
 	"math/bits"
+	"sync/atomic"
 
 	"github.com/holiman/uint256"
 
@@ -35,15 +36,47 @@ var errLarge = fmt.Errorf("%w: a number of the program would overflow", venue.Er
 type trade struct {
 	// in and out are what the pool has.
 	in, out uint64
-	// scales are what amounts are multiplied with on a stable curve; ann is 2A, and d is D.
-	stable  bool
-	scales  [2]uint256.Int
-	ann     uint64
-	x, y, d uint256.Int
+	// scales are what amounts are multiplied with on a stable curve, and ann is 2A.
+	stable bool
+	scales [2]uint256.Int
+	ann    uint64
+	solved
+}
+
+// solved is what follows from x and y alone: D, and the price of what is sold, times 2⁹⁶. The
+// price is 0 if it cannot be computed.
+type solved struct{ x, y, d, spot uint256.Int }
+
+// spotBits is where the point of solved.spot is.
+const spotBits = 96
+
+// memory has the last ones of both directions: which amount is x matters for rounding. A search
+// for a route asks a pool again and again at one point in time. A nil one keeps nothing. It is safe
+// for concurrent use.
+type memory [2]atomic.Pointer[solved]
+
+// recall sets what follows from x and y to the last one, if that is of the same x and y.
+func (k *memory) recall(t *trade, side int) bool {
+	if k == nil {
+		return false
+	}
+	last := k[side].Load()
+	if last == nil || last.x != t.x || last.y != t.y {
+		return false
+	}
+	t.solved = *last
+	return true
+}
+
+func (k *memory) keep(t *trade, side int) {
+	if k != nil {
+		last := t.solved
+		k[side].Store(&last)
+	}
 }
 
 // begin prepares a trade from side. price is that of token b.
-func (c *curve) begin(t *trade, side int, price uint64) error {
+func (c *curve) begin(t *trade, side int, price uint64, kept *memory) error {
 	if t.in == 0 || t.out == 0 {
 		return fmt.Errorf("%w: a reserve is empty", venue.ErrNoLiquidity)
 	}
@@ -61,7 +94,15 @@ func (c *curve) begin(t *trade, side int, price uint64) error {
 	}
 	t.x.Mul(uint256.NewInt(t.in), &t.scales[0])
 	t.y.Mul(uint256.NewInt(t.out), &t.scales[1])
-	return t.invariant()
+	if kept.recall(t, side) {
+		return nil
+	}
+	if err := t.solve(); err != nil {
+		return err
+	}
+	t.price()
+	kept.keep(t, side)
+	return nil
 }
 
 // fits returns whether a number has at most so many bits.
@@ -87,10 +128,10 @@ func mulDiv(n, m, d *uint256.Int) bool {
 	return true
 }
 
-// invariant computes D of x and y: from x+y on, D becomes
+// solve computes D of x and y: from x+y on, D becomes
 //
 //	(2A·(x+y)+2P)·D / ((2A−1)·D+3P), P = D³/(4xy)
-func (t *trade) invariant() error {
+func (t *trade) solve() error {
 	var sum, doubleX, doubleY, leverage uint256.Int
 	sum.Add(&t.x, &t.y)
 	doubleX.Lsh(&t.x, 1)
@@ -193,25 +234,36 @@ func (t *trade) giveStable(amount uint64) (out uint64, err error) {
 }
 
 // impact returns by how much what a trade of amount gives falls short of the price before it, in
-// basis points, rounded up. The price of a stable curve is y·(2A·x+P) / (x·(2A·y+P)).
+// basis points, rounded up.
 func (t *trade) impact(amount, out uint64) uint64 {
 	if !t.stable {
 		return arith.ImpactBps(amount, t.in)
 	}
-	var spot, product, up, below, double uint256.Int
+	var before uint256.Int
+	before.Mul(uint256.NewInt(amount), &t.scales[0])
+	if t.spot.IsZero() || before.BitLen()+t.spot.BitLen() > 256 {
+		return 10_000
+	}
+	before.Rsh(before.Mul(&before, &t.spot), spotBits)
+	before.Div(&before, &t.scales[1])
+	return arith.Shortfall(&before, out)
+}
+
+// price computes the price of a stable curve: y·(2A·x+P) / (x·(2A·y+P)).
+func (t *trade) price() {
+	var product, up, below, double uint256.Int
 	product = t.d
 	if !mulDiv(&product, &t.d, double.Lsh(&t.x, 1)) || !mulDiv(&product, &t.d, double.Lsh(&t.y, 1)) {
-		return 10_000
+		return
 	}
 	ann := uint256.NewInt(t.ann)
 	up.Add(up.Mul(ann, &t.x), &product)
 	below.Add(below.Mul(ann, &t.y), &product)
-	spot.Mul(uint256.NewInt(amount), &t.scales[0])
+	t.spot.Lsh(t.spot.SetOne(), spotBits)
 	for _, by := range [][2]*uint256.Int{{&t.y, &t.x}, {&up, &below}} {
-		if _, over := spot.MulDivOverflow(&spot, by[0], by[1]); over {
-			return 10_000
+		if _, over := t.spot.MulDivOverflow(&t.spot, by[0], by[1]); over {
+			t.spot.Clear()
+			return
 		}
 	}
-	spot.Div(&spot, &t.scales[1])
-	return arith.Shortfall(&spot, out)
 }

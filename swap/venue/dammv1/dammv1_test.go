@@ -41,7 +41,7 @@ func (p *Pool) After(q venue.Quote) (venue.Pool, error) {
 
 // drawPool draws a pool whose vaults have other holders, and have lent a part.
 func drawPool(t *rapid.T) *Pool {
-	p := &Pool{state: state{enabled: true, byTime: true}}
+	p := &Pool{state: state{enabled: true, byTime: true}, kept: &memory{}}
 	for side, name := range []string{"a", "b"} {
 		p.state.mints[side] = swaptest.Named(name)
 		total := rapid.OneOf(rapid.Uint64Range(1000, 1<<30), rapid.Uint64Range(1<<20, 1<<50)).Draw(t, "total")
@@ -91,7 +91,7 @@ func TestTheCurveKeepsItsInvariant(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := curve{stable: true, amplifier: rapid.Uint64Range(1, maxAmplifier).Draw(t, "amplifier"), multipliers: [2]uint64{1, 1000}}
 		before := trade{in: rapid.Uint64Range(1<<20, 1<<50).Draw(t, "in"), out: rapid.Uint64Range(1<<20, 1<<50).Draw(t, "out")}
-		if c.begin(&before, 0, 1) != nil {
+		if c.begin(&before, 0, 1, nil) != nil {
 			return
 		}
 		amount := rapid.Uint64Range(1, 1<<50).Draw(t, "amount")
@@ -257,7 +257,7 @@ func BenchmarkQuote(b *testing.B) {
 	for name, c := range map[string]curve{"constant": {}, "stable": {stable: true, amplifier: 100, multipliers: [2]uint64{1, 1}}} {
 		for _, exactOut := range []bool{false, true} {
 			b.Run(name, func(b *testing.B) {
-				p := &Pool{state: state{enabled: true, curve: c, fees: fees{fraction{250, 100_000}, fraction{20_000, 100_000}}}}
+				p := &Pool{kept: &memory{}, state: state{enabled: true, curve: c, fees: fees{fraction{250, 100_000}, fraction{20_000, 100_000}}}}
 				for side, key := range []string{"a", "b"} {
 					p.state.mints[side] = swaptest.Named(key)
 					p.sides[side] = half{vault: &vault{enabled: true, total: 1 << 40}, tokens: 1 << 40, shares: 1 << 38, supply: 1 << 39}

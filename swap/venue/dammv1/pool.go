@@ -58,7 +58,7 @@ func (r *ref) decode(accounts venue.State) (*Pool, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Pool{address: r.address, vaults: r.vaults, stake: r.stake}
+	p := &Pool{address: r.address, vaults: r.vaults, stake: r.stake, kept: &memory{}}
 	if p.state, err = decodeState(data); err != nil {
 		return nil, err
 	}
@@ -130,6 +130,7 @@ type Pool struct {
 	// stake has the price of token b, which is stakePrice; 0 if it has none.
 	stake      venue.Key
 	stakePrice uint64
+	kept       *memory
 }
 
 // Address implements venue.Pool.

@@ -83,7 +83,7 @@ func (p *Pool) open(o *venue.Order) (m market, err error) {
 		return m, err
 	}
 	m.read = read
-	return m, p.state.curve.begin(&m.trade, m.side, price)
+	return m, p.state.curve.begin(&m.trade, m.side, price, p.kept)
 }
 
 // of is a fee: rounded down, but at least one unit of an amount that is not 0.

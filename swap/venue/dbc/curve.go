@@ -35,10 +35,14 @@ func base(low, high, liquidity *uint256.Int, up bool) (amount uint64, ok bool) {
 }
 
 func quote(low, high, liquidity *uint256.Int, up bool) (amount uint64, ok bool) {
-	var n, d uint256.Int
+	var n uint256.Int
 	n.Sub(high, low)
 	n.Mul(&n, liquidity)
-	return quotient(&n, d.Lsh(d.SetOne(), 128), up)
+	if amount, ok = n[2], n[3] == 0; up && n[0]|n[1] != 0 {
+		amount++
+		ok = ok && amount != 0
+	}
+	return amount, ok
 }
 
 func quotient(n, d *uint256.Int, up bool) (amount uint64, ok bool) {
@@ -50,8 +54,28 @@ func quotient(n, d *uint256.Int, up bool) (amount uint64, ok bool) {
 	return q.Uint64(), q.IsUint64()
 }
 
-// add adds the amounts of a segment to a swap.
-func (m *move) add(in, out uint64, fits bool, next *uint256.Int) error {
+// sold returns what a sale down from high to low takes, or what it gives. bought does the same for
+// a purchase up from low to high.
+func sold(low, high, liquidity *uint256.Int, gives bool) (amount uint64, ok bool) {
+	if gives {
+		return quote(low, high, liquidity, false)
+	}
+	return base(low, high, liquidity, true)
+}
+
+func bought(low, high, liquidity *uint256.Int, gives bool) (amount uint64, ok bool) {
+	if gives {
+		return base(low, high, liquidity, false)
+	}
+	return quote(low, high, liquidity, true)
+}
+
+// add adds the amounts of a segment to a swap: what it gives and takes, if exactOut, else what it
+// takes and gives. fits says that both have 64 bits.
+func (m *move) add(in, out uint64, exactOut, fits bool, next *uint256.Int) error {
+	if exactOut {
+		in, out = out, in
+	}
 	if !fits || m.in+in < in || m.out+out < out {
 		return errLarge
 	}
@@ -72,15 +96,11 @@ func (c *config) sell(price *uint256.Int, amount uint64, exactOut bool) (m move,
 			continue
 		}
 		liquidity := &c.curve[i].liquidity
-		in, fitsIn := base(low, &m.price, liquidity, true)
-		out, fitsOut := quote(low, &m.price, liquidity, false)
-		whole, fits := in, fitsIn
-		if exactOut {
-			whole, fits = out, fitsOut
-		}
+		whole, fits := sold(low, &m.price, liquidity, exactOut)
 		last := i == 0 && exactOut // the program lets the last segment give all that it has
 		if fits && (amount > whole || amount == whole && !last) {
-			if err = m.add(in, out, fitsIn && fitsOut, low); err != nil {
+			other, fits := sold(low, &m.price, liquidity, !exactOut)
+			if err = m.add(whole, other, exactOut, fits, low); err != nil {
 				return m, err
 			}
 			amount -= whole
@@ -95,14 +115,8 @@ func (c *config) sell(price *uint256.Int, amount uint64, exactOut bool) (m move,
 		if err != nil || next.Lt(low) {
 			return m, errEnd
 		}
-		if exactOut {
-			in, fitsIn = base(&next, &m.price, liquidity, true)
-			err = m.add(in, amount, fitsIn, &next)
-		} else {
-			out, fitsOut = quote(&next, &m.price, liquidity, false)
-			err = m.add(amount, out, fitsOut, &next)
-		}
-		return m, err
+		other, fits := sold(&next, &m.price, liquidity, !exactOut)
+		return m, m.add(amount, other, exactOut, fits, &next)
 	}
 	if amount > 0 {
 		return m, errEnd
@@ -122,14 +136,10 @@ func (c *config) buy(price *uint256.Int, amount uint64, exactOut bool) (m move, 
 		if !high.Gt(&m.price) {
 			continue
 		}
-		in, fitsIn := quote(&m.price, high, liquidity, true)
-		out, fitsOut := base(&m.price, high, liquidity, false)
-		whole, fits := in, fitsIn
-		if exactOut {
-			whole, fits = out, fitsOut
-		}
+		whole, fits := bought(&m.price, high, liquidity, exactOut)
 		if fits && amount >= whole {
-			if err = m.add(in, out, fitsIn && fitsOut, high); err != nil {
+			other, fits := bought(&m.price, high, liquidity, !exactOut)
+			if err = m.add(whole, other, exactOut, fits, high); err != nil {
 				return m, err
 			}
 			amount -= whole
@@ -140,17 +150,14 @@ func (c *config) buy(price *uint256.Int, amount uint64, exactOut bool) (m move, 
 			if err = aboveForBase(&next, &m.price, liquidity, amount); err != nil {
 				return m, err
 			}
-			in, fitsIn = quote(&m.price, &next, liquidity, true)
-			err = m.add(in, amount, fitsIn, &next)
 		} else {
 			aboveForQuote(&next, &m.price, liquidity, amount)
-			out, fitsOut = base(&m.price, &next, liquidity, false)
-			err = m.add(amount, out, fitsOut, &next)
 		}
-		amount = 0
-		if err != nil {
+		other, fits := bought(&m.price, &next, liquidity, !exactOut)
+		if err = m.add(amount, other, exactOut, fits, &next); err != nil {
 			return m, err
 		}
+		amount = 0
 	}
 	if amount > 0 || m.price.Gt(&c.migrationPrice) {
 		return m, errEnd

@@ -71,20 +71,27 @@ func (f *baseFee) falls(point, activation uint64) (fee uint64, ok bool) {
 // powered returns ⌊cliff·(1−factor/10,000)^period⌋ with a power of Q64.64, of which each
 // multiplication rounds down.
 func powered(cliff, factor, period uint64) uint64 {
-	var square, result uint256.Int
-	square.SetUint64(factor)
-	square.Lsh(&square, 64)
-	square.Div(&square, uint256.NewInt(10_000))
-	result.Lsh(result.SetOne(), 64)
-	square.Sub(&result, &square)
-	for ; period > 0; period >>= 1 {
-		if period&1 == 1 {
-			result.Rsh(result.Mul(&result, &square), 64)
-		}
-		square.Rsh(square.Mul(&square, &square), 64)
+	switch {
+	case factor == 0 || period == 0:
+		return cliff
+	case factor >= 10_000:
+		return 0
 	}
-	result.Mul(&result, uint256.NewInt(cliff))
-	return result.Rsh(&result, 64).Uint64()
+	lost, _ := bits.Div64(factor, 0, 10_000)
+	// All 64 bits of these numbers are behind the point.
+	square, result, begun := -lost, uint64(0), false
+	for ; period > 0; period >>= 1 {
+		switch {
+		case period&1 == 0:
+		case begun:
+			result, _ = bits.Mul64(result, square)
+		default:
+			result, begun = square, true
+		}
+		square, _ = bits.Mul64(square, square)
+	}
+	fee, _ := bits.Mul64(cliff, result)
+	return fee
 }
 
 // limits returns whether the fee of a purchase depends on its amount at a point in time.
@@ -250,19 +257,22 @@ func (d *dynamicFee) fee(accumulator *uint256.Int) uint64 {
 	if !d.on {
 		return 0
 	}
-	var v uint256.Int
-	v.Mul(accumulator, uint256.NewInt(uint64(d.binStep)))
-	if v.BitLen() > 100 { // the program never lets it become so large
+	if d.control == 0 {
+		return 0
+	}
+	over, moved := bits.Mul64(accumulator[0], uint64(d.binStep))
+	if over != 0 || moved >= 1<<48 || accumulator[1] != 0 { // at 2⁴⁸ the fee is feeDivisor
 		return feeDivisor
 	}
-	v.Mul(&v, &v)
-	v.Mul(&v, uint256.NewInt(uint64(d.control)))
-	v.AddUint64(&v, dynamicDivisor-1)
-	v.Div(&v, uint256.NewInt(dynamicDivisor))
-	if !v.LtUint64(feeDivisor) {
+	// The square has 96 bits and control 32.
+	high, low := bits.Mul64(moved, moved)
+	carry, low := bits.Mul64(low, uint64(d.control))
+	low, more := bits.Add64(low, dynamicDivisor-1, 0)
+	if high = high*uint64(d.control) + carry + more; high >= dynamicDivisor {
 		return feeDivisor
 	}
-	return v.Uint64()
+	fee, _ := bits.Div64(high, low, dynamicDivisor)
+	return min(fee, feeDivisor)
 }
 
 // feeOf returns the fee on an amount: ⌈amount·rate/10⁹⌉.
