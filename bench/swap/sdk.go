@@ -23,15 +23,16 @@ const mostSDK = 1.0 / 20
 // packages are the SDKs, by the names that the table shows. They are installed for the run and not
 // linked.
 var packages = map[string]string{
-	"raydium_amm_v4":  "@raydium-io/raydium-sdk-v2@0.2.73-alpha",
-	"raydium_cpmm":    "@raydium-io/raydium-sdk-v2@0.2.73-alpha",
-	"meteora_damm_v2": "@meteora-ag/cp-amm-sdk@1.5.0",
-	"pumpswap":        "@pump-fun/pump-swap-sdk@1.20.0",
-	"meteora_damm_v1": "@meteora-ag/dynamic-amm-sdk@1.4.1",
-	"meteora_dbc":     "@meteora-ag/dynamic-bonding-curve-sdk@1.5.12",
-	"raydium_clmm":    "@raydium-io/raydium-sdk-v2@0.2.73-alpha",
-	"orca_whirlpool":  "@orca-so/whirlpools-core@3.1.0",
-	"meteora_dlmm":    "@meteora-ag/dlmm@1.9.14",
+	"raydium_amm_v4":    "@raydium-io/raydium-sdk-v2@0.2.73-alpha",
+	"raydium_cpmm":      "@raydium-io/raydium-sdk-v2@0.2.73-alpha",
+	"meteora_damm_v2":   "@meteora-ag/cp-amm-sdk@1.5.0",
+	"pumpswap":          "@pump-fun/pump-swap-sdk@1.20.0",
+	"meteora_damm_v1":   "@meteora-ag/dynamic-amm-sdk@1.4.1",
+	"meteora_dbc":       "@meteora-ag/dynamic-bonding-curve-sdk@1.5.12",
+	"raydium_clmm":      "@raydium-io/raydium-sdk-v2@0.2.73-alpha",
+	"orca_whirlpool":    "@orca-so/whirlpools-core@3.1.0",
+	"meteora_dlmm":      "@meteora-ag/dlmm@1.9.14",
+	"raydium_launchlab": "@raydium-io/raydium-sdk-v2@0.2.73-alpha",
 }
 
 // sdks measures quotes of each venue against the venue's own SDK on the same accounts, in a process
@@ -67,7 +68,11 @@ func sdks(r *report.Report) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range recorded {
+	launched, err := launchPools()
+	if err != nil {
+		return err
+	}
+	for _, p := range append(recorded, launched...) {
 		if err := beside(r, modules, p, amounts(1_234_567)); err != nil {
 			return fmt.Errorf("%s%s: %w", p.venue.Name(), p.form, err)
 		}

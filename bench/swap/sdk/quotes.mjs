@@ -118,6 +118,17 @@ const venues = {
     const point = new BN(config.activationType === 0 ? question.slot : question.time)
     return (amount) => swapQuoteExactIn(pool, config, aToB, amount, 0, false, point, false).outputAmount
   },
+  raydium_launchlab(aToB) {
+    const { Curve, LaunchpadPool, LaunchpadConfig, PlatformConfig } = require('@raydium-io/raydium-sdk-v2')
+    const poolInfo = LaunchpadPool.decode(account(question.pool))
+    const { curveType, tradeFeeRate } = LaunchpadConfig.decode(account(poolInfo.configId.toBase58()))
+    const { feeRate, creatorFeeRate } = PlatformConfig.decode(account(poolInfo.platformId.toBase58()))
+    const common = {
+      poolInfo, curveType, protocolFeeRate: tradeFeeRate, platformFeeRate: feeRate, creatorFeeRate, shareFeeRate: new BN(0), transferFeeConfigA: undefined, slot: question.slot,
+    }
+    const amountOf = (side) => side.amount ?? side
+    return aToB ? (amountA) => amountOf(Curve.sellExactIn({ ...common, amountA }).amountB) : (amountB) => amountOf(Curve.buyExactIn({ ...common, amountB }).amountA)
+  },
   raydium_clmm(aToB) {
     const { swapInternal } = require('@raydium-io/raydium-sdk-v2/lib/raydium/clmm/libraries/swapSimulator.js')
     const { PoolInfoLayout, ClmmConfigLayout, TickArrayLayout } = require('@raydium-io/raydium-sdk-v2')
