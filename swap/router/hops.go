@@ -2,6 +2,7 @@ package router
 
 import (
 	"cmp"
+	"fmt"
 
 	"github.com/mintlake/mintlake/swap/venue"
 )
@@ -142,7 +143,7 @@ func (s *search) join(middle venue.Key, f form) (Route, error) {
 	if !s.q.ExactOut && first.Quote.AmountIn > s.q.Amount {
 		return Route{}, venue.ErrTooSmall // rounding takes more than the slack
 	}
-	second, err := s.best(middle, s.q.Out, amount, false, f)
+	second, err := s.best(middle, s.q.Out, amount, false, f, venue.JointsOf(first.Pool)...)
 	if err != nil {
 		return Route{}, err
 	}
@@ -155,14 +156,19 @@ func (s *search) join(middle venue.Key, f form) (Route, error) {
 }
 
 // best returns the pool of a pair that gives most, or for an exact-out order takes least, of those
-// whose quote has the form f. If there is none, the error wraps a venue.Refusal.
-func (s *search) best(in, out venue.Key, amount uint64, exactOut bool, f form) (Leg, error) {
+// whose quote has the form f and that have none of the joints of the route's other pools. If there
+// is none, the error wraps a venue.Refusal.
+func (s *search) best(in, out venue.Key, amount uint64, exactOut bool, f form, joints ...venue.Key) (Leg, error) {
 	var leg Leg
 	var refusal error = venue.ErrNoLiquidity
 	found := false
 	edges := s.pools.Between(in, out)
 	for i := range edges {
 		e := &edges[i]
+		if !venue.Apart(e.Pool, joints) {
+			refusal = errJoint
+			continue
+		}
 		quote, err := e.Quote(s.q.order(e, in, amount, exactOut))
 		if err != nil {
 			refusal = err
@@ -178,6 +184,10 @@ func (s *search) best(in, out venue.Key, amount uint64, exactOut bool, f form) (
 	}
 	return leg, nil
 }
+
+// errJoint refuses a second pool that shares accounts with the first: what it gives after the
+// first swap is not what it gives alone.
+var errJoint = fmt.Errorf("%w: the pools of the route share a vault", venue.ErrUnverified)
 
 // better returns whether quote a is better than b for the same order. Equal ones are not.
 func better(a, b *venue.Quote, exactOut bool) bool {

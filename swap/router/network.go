@@ -152,7 +152,7 @@ func (n *network) try(step uint64, mints ...int) {
 }
 
 // between returns the flows of a pair: those of the maxParallel pools that give most for the amount
-// with which the pair was first tried.
+// with which the pair was first tried. Of pools that share an account, the first one is kept.
 func (n *network) between(from, to int, amount uint64) (hop []*flow) {
 	for _, f := range n.nodes[from].sales {
 		if f.to == to {
@@ -171,12 +171,22 @@ func (n *network) between(from, to int, amount uint64) (hop []*flow) {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b flow) int { return cmp.Compare(b.last.out, a.last.out) })
-	for i := range all[:min(len(all), n.parallel(from, to))] {
-		hop = append(hop, &all[i])
+	for i := range all {
+		if len(hop) == n.parallel(from, to) {
+			break
+		}
+		if f := &all[i]; n.apart(f) {
+			hop, n.flows = append(hop, f), append(n.flows, f)
+		}
 	}
-	n.flows = append(n.flows, hop...)
 	n.nodes[from].sales = append(n.nodes[from].sales, hop...)
 	return hop
+}
+
+// apart returns whether a flow's pool shares nothing with those of the others.
+func (n *network) apart(f *flow) bool {
+	joints := venue.JointsOf(f.edge.Pool)
+	return len(joints) == 0 || !slices.ContainsFunc(n.flows, func(other *flow) bool { return !venue.Apart(other.edge.Pool, joints) })
 }
 
 // parallel returns how many pools of a pair are kept.

@@ -2,9 +2,9 @@
 // over several of these.
 //
 // In: pools with their state, and a question. Out: plans, best first. Guarantees: pure and
-// deterministic; no pool is used twice; what a plan promises is what its pools' own arithmetic
-// gives for the literal amounts that stand in its transaction; the best direct pool is always among
-// the plans.
+// deterministic; no pool is used twice, nor two of a plan that share an account; what a plan
+// promises is what its pools' own arithmetic gives for the literal amounts that stand in its
+// transaction; the best direct pool is always among the plans.
 //
 // The objective is what the user receives (or, for exact-out, pays), net of what the plan costs
 // beyond the swap itself: the priority fee of its compute units, and the rent of accounts for

@@ -3,6 +3,8 @@ package router
 import (
 	"cmp"
 	"slices"
+
+	"github.com/mintlake/mintlake/swap/venue"
 )
 
 // Shares of a split begin as steps of 1/16 of the amount. Then they move between pools in ever
@@ -82,7 +84,8 @@ func (s *search) addSplit(used []part) {
 }
 
 // promising returns the maxPools pools that give most for the first step, without shares. A pool
-// that gives less for it seldom gets a share.
+// that gives less for it seldom gets a share. Of pools that share an account, the best one is
+// returned.
 func (s *search) promising(edges []Edge) []part {
 	parts := make([]part, 0, len(edges))
 	for i := range edges {
@@ -96,6 +99,13 @@ func (s *search) promising(edges []Edge) []part {
 			return cmp.Compare(a.first.in, b.first.in)
 		}
 		return cmp.Compare(b.first.out, a.first.out)
+	})
+	var joints []venue.Key
+	parts = slices.DeleteFunc(parts, func(p part) bool {
+		own := venue.JointsOf(p.edge.Pool)
+		shares := !venue.Apart(p.edge.Pool, joints)
+		joints = append(joints, own...)
+		return shares
 	})
 	return parts[:min(len(parts), maxPools)]
 }

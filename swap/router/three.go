@@ -1,6 +1,10 @@
 package router
 
-import "github.com/mintlake/mintlake/swap/venue"
+import (
+	"slices"
+
+	"github.com/mintlake/mintlake/swap/venue"
+)
 
 // threes looks for exact-out routes over two mints in the middle. Those of exact-in questions are
 // paths of the network.
@@ -61,11 +65,12 @@ func (s *search) joinThree(first, second venue.Key, of [3]form) (Route, error) {
 		return Route{}, err
 	}
 	middle.Most = more(middle.Quote.AmountIn, s.q.Slack)
-	opening, err := s.best(s.q.In, first, middle.Most, true, of[0])
+	joints := venue.JointsOf(middle.Pool)
+	opening, err := s.best(s.q.In, first, middle.Most, true, of[0], joints...)
 	if err != nil {
 		return Route{}, err
 	}
-	last, err := s.best(second, s.q.Out, handed, false, of[2])
+	last, err := s.best(second, s.q.Out, handed, false, of[2], slices.Concat(joints, venue.JointsOf(opening.Pool))...)
 	if err != nil {
 		return Route{}, err
 	}

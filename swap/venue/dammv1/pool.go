@@ -138,3 +138,8 @@ func (p *Pool) Address() venue.Key { return p.address }
 
 // Mints implements venue.Pool.
 func (p *Pool) Mints() [2]venue.Key { return p.state.mints }
+
+var _ venue.Joint = (*Pool)(nil)
+
+// Joints implements venue.Joint: each swap rounds what a share of its vaults is worth.
+func (p *Pool) Joints() []venue.Key { return []venue.Key{p.vaults[0].vault, p.vaults[1].vault} }

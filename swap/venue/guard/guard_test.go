@@ -165,3 +165,17 @@ func TestAGuardedPoolDoesWhatItsInnerPoolDoes(t *testing.T) {
 	_, err = first.QuoteFirst(venue.Order{})
 	require.ErrorIs(t, err, venue.ErrStopped, "a panic is a refusal")
 }
+
+// shared is a pool that shares a vault.
+type shared struct{ venue.Pool }
+
+// Joints implements venue.Joint.
+func (shared) Joints() []venue.Key { return []venue.Key{swaptest.Named("vault")} }
+
+// TestAGuardedPoolTellsWhatItShares, and one that shares nothing, nothing.
+func TestAGuardedPoolTellsWhatItShares(t *testing.T) {
+	p := wrap(&gated{}, shared{}, venue.Key{}, [2]venue.Key{})
+	require.Equal(t, []venue.Key{swaptest.Named("vault")}, venue.JointsOf(p))
+	require.False(t, venue.Apart(p, venue.JointsOf(p)))
+	require.True(t, venue.Apart(wrap(&gated{}, &cpmm.Pool{}, venue.Key{}, [2]venue.Key{}), venue.JointsOf(p)))
+}

@@ -84,6 +84,9 @@ func (p *pool) Address() venue.Key { return p.address }
 // Mints implements venue.Pool.
 func (p *pool) Mints() [2]venue.Key { return p.mints }
 
+// Joints implements venue.Joint.
+func (p *pool) Joints() []venue.Key { return venue.JointsOf(p.inner) }
+
 // Ungated returns a pool of this package without its gate, and any other pool unchanged.
 func Ungated(p venue.Pool) venue.Pool {
 	if own := guardedOf(p); own != nil {

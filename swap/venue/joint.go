@@ -1,0 +1,23 @@
+package venue
+
+import "slices"
+
+// Joint is a pool that shares accounts with other pools, as Meteora's shared vaults: a swap on one
+// of them changes what the others give.
+type Joint interface {
+	// Joints returns these accounts; none if the pool shares nothing.
+	Joints() []Key
+}
+
+// JointsOf returns the accounts that a pool shares with others.
+func JointsOf(p Pool) []Key {
+	if j, ok := p.(Joint); ok {
+		return j.Joints()
+	}
+	return nil
+}
+
+// Apart returns whether a pool has none of the joints of another one.
+func Apart(p Pool, joints []Key) bool {
+	return len(joints) == 0 || !slices.ContainsFunc(JointsOf(p), func(key Key) bool { return slices.Contains(joints, key) })
+}
