@@ -22,7 +22,7 @@ type delivery struct {
 	feeAccount *venue.Key
 	// keepWrapped sells and buys wrapped SOL in the user's account for it.
 	keepWrapped bool
-	// skipAccounts reads none of the accounts that the transaction may open.
+	// skipAccounts reads none of the accounts that the transaction may open: see unread.
 	skipAccounts bool
 	// dynamicUnits sets the limit of compute units by a simulation.
 	dynamicUnits bool

@@ -120,6 +120,7 @@ func TestMoneyGoesWhereItIsSent(t *testing.T) {
 	require.True(t, r.Unwraps)
 	refused(sell(fieldNative, theirs.String()), "must be no token account")
 	refused(query(coin, swaptest.WrappedSOL, "1000", fieldUser, user.String(), fieldNative, second(9).String()), "must buy at least")
+	refused(sell(fieldNative, own(swaptest.WrappedSOL).String()), "must not be the user's account for wrapped SOL")
 
 	r, tx, steps := made(buy(fieldPayer, payer.String()))
 	require.Equal(t, payer[:], tx.Keys[0])
@@ -148,6 +149,13 @@ func TestMoneyGoesWhereItIsSent(t *testing.T) {
 	refused(sell(fieldNative, friend.String()), "must be absent while the user has an account for wrapped SOL")
 	_, _, steps = made(sell(fieldSkipAccounts, "true"))
 	require.Equal(t, stepClose, steps[len(steps)-1].name, "nobody looked whether it is there")
+	for _, path := range []string{sell(fieldSkipAccounts, "true", fieldPayer, payer.String()), buy(fieldSkipAccounts, "true", fieldPayer, payer.String())} {
+		_, _, steps = made(path)
+		require.NotContains(t, names(steps), stepClose, "its rent, which the user paid, would go to the payer")
+	}
+	_, _, steps = made(sell(fieldSkipAccounts, "true", fieldPayer, user.String()))
+	require.Equal(t, stepClose, steps[len(steps)-1].name, "he pays for himself")
+	refused(sell(fieldSkipAccounts, "true", fieldNative, friend.String()), "must be absent while the user has an account for wrapped SOL")
 
 	vault := cpmm.Authority
 	refused(query(coin, swaptest.WrappedSOL, "1000000", fieldUser, vault.String()), "off the curve")

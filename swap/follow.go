@@ -93,7 +93,7 @@ func (s *Server) sendAndFollow(ctx context.Context, o *sendOrder, tell func(even
 	out.TookMs = time.Since(began).Milliseconds()
 	s.metrics.sent(o, out.Status)
 	if out.SlippageBps != nil {
-		s.metrics.slippage.WithLabelValues(legsLabel(len(q.Route))).Observe(*out.SlippageBps)
+		s.metrics.realised(o, *out.SlippageBps)
 	}
 	return out, nil
 }

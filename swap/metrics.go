@@ -46,16 +46,15 @@ func newMetrics(registerer prometheus.Registerer, s *Server) (*metrics, error) {
 			Name: "mintlake_swap_sent_total", Help: "Swaps of transactions that were sent, by venue, number of swaps of the transaction, and what came of it.",
 		}, []string{"venue", "swaps", "outcome"}),
 		slippage: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "mintlake_swap_slippage_realised_bps", Help: "How much worse than quoted landed transactions executed, in basis points, by number of swaps.",
+			Name: "mintlake_swap_slippage_realised_bps", Help: "How much worse than quoted landed transactions executed, in basis points, by venue and number of swaps: a route over two venues counts for both.",
 			Buckets: []float64{-100, -10, -1, 0, 1, 5, 10, 25, 50, 100, 250, 500, 1000},
-		}, []string{"swaps"}),
+		}, []string{"venue", "swaps"}),
 		rentsRefused: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "mintlake_swap_rents_refused_total", Help: "Times that a JSON-RPC server gave a rent that is malformed or far from any of the chain's.",
 		}),
 	}
 	keyed := []string{routeQuote, routeStream, routeSwap, routeSend, routeVenues, routePools, routeJupiterQuote, routeJupiterSwap, routeJupiterInstructions, routeJupiterLabels}
 	lengths := []string{"1", "2", "3", "4+"}
-	counters.PresetHistogram(m.slippage, lengths)
 	counters.Preset(m.requests, keyed, []string{"200", "400", "401", "403", "404", "409", "429", "500", "503"})
 	counters.Preset(m.requests, []string{routeProbe}, []string{"200", "503"})
 	counters.Preset(m.requests, []string{routeOther}, []string{"400", "403", "404", "405", "413", "429", "500", "503"})
@@ -63,6 +62,7 @@ func newMetrics(registerer prometheus.Registerer, s *Server) (*metrics, error) {
 	var up []prometheus.Collector
 	for _, v := range s.cfg.venues {
 		counters.Preset(m.sends, []string{v.Name()}, lengths, []string{sentLanded, sentFailed, sentExpired, sentUnknown, sentRefused})
+		counters.PresetHistogram(m.slippage, []string{v.Name()}, lengths)
 		m.quotesOf[v.Name()] = m.quotes.WithLabelValues(v.Name())
 		up = append(up, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "mintlake_swap_venue_up", Help: "Whether a venue gives quotes: 0 while it is stopped, as a whole; 1 also for one that has yet to be proved.", ConstLabels: prometheus.Labels{"venue": v.Name()},
@@ -82,6 +82,17 @@ func newMetrics(registerer prometheus.Registerer, s *Server) (*metrics, error) {
 		}
 	}
 	return m, nil
+}
+
+// realised counts how much worse than quoted a landed transaction executed, once for each venue.
+func (m *metrics) realised(o *sendOrder, bps float64) {
+	length, counted := legsLabel(len(o.quote.Route)), map[string]bool{}
+	for _, leg := range o.quote.Route {
+		if !counted[leg.Venue] {
+			counted[leg.Venue] = true
+			m.slippage.WithLabelValues(leg.Venue, length).Observe(bps)
+		}
+	}
 }
 
 // sent counts a transaction that was sent.

@@ -241,10 +241,11 @@ func (p *parser) money(r *request) {
 // a fee, a treasury is required.
 func (p *parser) user(r *request, need bool) {
 	name, text := p.fields.get(fieldUser)
+	offCurve := p.choice(fieldOffCurve, ruleBoolean, "true", "false") == "true"
 	if p.err != nil || text == "" && !need {
 		return
 	}
-	if p.choice(fieldOffCurve, ruleBoolean, "true", "false") == "true" {
+	if offCurve {
 		user, err := parseKey(name, text)
 		r.user, p.err = &user, err
 	} else {

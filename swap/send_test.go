@@ -1,19 +1,21 @@
 package swap
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/gagliardetto/solana-go"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	dto "github.com/prometheus/client_model/go"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/solana/txwire"
@@ -36,6 +38,24 @@ func signedBy(t testing.TB, text string, key solana.PrivateKey) string {
 	wire, err = tx.Append(nil)
 	require.NoError(t, err)
 	return base64.StdEncoding.EncodeToString(wire)
+}
+
+// signatureOf returns the signature that signedBy makes.
+func signatureOf(t testing.TB, r Response, key solana.PrivateKey) string {
+	t.Helper()
+	wire, err := base64.StdEncoding.DecodeString(signedBy(t, r.Txn, key))
+	require.NoError(t, err)
+	var tx txwire.Transaction
+	require.NoError(t, tx.Parse(wire))
+	return solana.SignatureFromBytes(tx.Signatures[0]).String()
+}
+
+// observed returns how many values a histogram has of these labels.
+func observed(t testing.TB, histogram *prometheus.HistogramVec, labels ...string) int {
+	t.Helper()
+	var out dto.Metric
+	require.NoError(t, histogram.WithLabelValues(labels...).(prometheus.Histogram).Write(&out))
+	return int(out.GetHistogram().GetSampleCount())
 }
 
 // run makes slots until the test is over.
@@ -116,13 +136,16 @@ func TestSentSwapsAreFollowed(t *testing.T) {
 	}
 	require.Equal(t, bought, w.holds(user.PublicKey(), mint.String()))
 	require.EqualValues(t, 2, testutil.ToFloat64(f.metrics.sends.WithLabelValues(r.Route[0].Venue, legsLabel(len(r.Route)), sentLanded)))
+	require.Equal(t, 2, observed(t, f.metrics.slippage, r.Route[0].Venue, legsLabel(len(r.Route))))
 
 	r = quote(mint, executed.NativeMint, decimal(bought/2), "0")
-	name, data := f.lastEvent(t, sendBody(t, r, signedBy(t, r.Txn, user), ""))
-	require.Equal(t, "result", name)
+	events := f.sendEvents(t, sendBody(t, r, signedBy(t, r.Txn, user), ""))
+	require.Equal(t, event{"sent", fmt.Appendf(nil, `{"signature":%q}`, signatureOf(t, r, user))}, events[0])
+	last := events[len(events)-1]
+	require.Equal(t, "result", last.name)
 	var sent Sent
-	require.NoError(t, json.Unmarshal(data, &sent))
-	require.Equal(t, sentLanded, sent.Status, string(data))
+	require.NoError(t, json.Unmarshal(last.data, &sent))
+	require.Equal(t, sentLanded, sent.Status, string(last.data))
 	require.Equal(t, decimal(bought/2), sent.AmountIn)
 	require.GreaterOrEqual(t, number(t, sent.AmountOut), number(t, r.MinAmountOut), "SOL, beside what it cost")
 
@@ -136,8 +159,65 @@ func TestSentSwapsAreFollowed(t *testing.T) {
 	require.Equal(t, "0", sent.AmountOut)
 }
 
-// lastEvent posts a swap and reads the events until the last one.
-func (f *fixture) lastEvent(t *testing.T, body string) (name string, data []byte) {
+// TestSentSwapsThatMoveNothing: what the node refuses is not followed, and of what fails in its
+// block only the fee is paid. Both are told as an answer and as events, and counted.
+func TestSentSwapsThatMoveNothing(t *testing.T) {
+	l := newLanding(t)
+	post := func(body string) (int, []byte) { return l.do(t, http.MethodPost, routeSend, body) }
+	sent := func(outcome string, r Response) float64 {
+		return testutil.ToFloat64(l.metrics.sends.WithLabelValues(r.Route[0].Venue, legsLabel(len(r.Route)), outcome))
+	}
+	poor := walletOf(9)
+	r := l.quoteOK(t, l.path(executed.NativeMint, l.mint, "1000000000", fieldUser, poor.PublicKey().String()))
+	body := sendBody(t, r, signedBy(t, r.Txn, poor), "")
+	status, answer := post(body)
+	require.Equal(t, http.StatusUnprocessableEntity, status, string(answer))
+	require.Contains(t, string(answer), codeRefused)
+	conforms(t, "Error", answer)
+	all := l.sendEvents(t, body)
+	require.Len(t, all, 1)
+	require.Equal(t, "error", all[0].name)
+	conforms(t, "Error", all[0].data)
+	require.EqualValues(t, 2, sent(sentRefused, r))
+
+	r = l.buy(fieldSlippage, "0")
+	body = sendBody(t, r, signedBy(t, r.Txn, l.user), "")
+	other := l.quoteOK(t, l.path(executed.NativeMint, l.mint, "500000000000", fieldUser, l.friend.PublicKey().String()))
+	require.True(t, slices.ContainsFunc(other.Route, func(leg Leg) bool { return leg.Pool == r.Route[0].Pool }))
+	l.world.send(l.friend, other) // it is before the swap in its block
+	done := make(chan []event, 1)
+	go func() {
+		defer close(done)
+		done <- l.sendEvents(t, body)
+	}()
+	require.Eventually(t, func() bool {
+		l.world.mu.Lock()
+		defer l.world.mu.Unlock()
+		return len(l.queue) == 2
+	}, hang, time.Millisecond)
+	stop := l.world.run()
+	defer stop()
+	all = <-done
+	require.Equal(t, "sent", all[0].name)
+	require.Equal(t, "result", all[len(all)-1].name)
+	var failed Sent
+	require.NoError(t, json.Unmarshal(all[len(all)-1].data, &failed))
+	require.Equal(t, sentFailed, failed.Status)
+	require.NotEqual(t, "null", string(failed.Err))
+	require.EqualValues(t, costs(r), failed.Fee)
+	require.Equal(t, [2]string{"0", "0"}, [2]string{failed.AmountIn, failed.AmountOut})
+	require.Nil(t, failed.SlippageBps)
+	require.EqualValues(t, 1, sent(sentFailed, r))
+}
+
+// event is a server-sent event.
+type event struct {
+	name string
+	data []byte
+}
+
+// sendEvents posts a swap and reads the events until the last one.
+func (f *fixture) sendEvents(t *testing.T, body string) (list []event) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, f.url+routeSend, strings.NewReader(body))
 	require.NoError(t, err)
@@ -149,10 +229,11 @@ func (f *fixture) lastEvent(t *testing.T, body string) (name string, data []byte
 	require.Equal(t, http.StatusOK, response.StatusCode)
 	all, err := io.ReadAll(response.Body)
 	require.NoError(t, err)
-	events := strings.Split(strings.TrimSpace(string(all)), "\n\n")
-	require.True(t, strings.HasPrefix(events[0], "event: sent\n"), events[0])
-	head, content, _ := bytes.Cut([]byte(events[len(events)-1]), []byte("\ndata: "))
-	return strings.TrimPrefix(string(head), "event: "), content
+	for _, one := range strings.Split(strings.TrimSpace(string(all)), "\n\n") {
+		head, data, _ := strings.Cut(one, "\ndata: ")
+		list = append(list, event{strings.TrimPrefix(head, "event: "), []byte(data)})
+	}
+	return list
 }
 
 func FuzzParseSend(f *testing.F) {

@@ -13,10 +13,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gagliardetto/solana-go"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/access/keys"
 	"github.com/mintlake/mintlake/internal/testkit/swaptest"
+	"github.com/mintlake/mintlake/solana/txwire"
 	"github.com/mintlake/mintlake/swap/mint"
 	"github.com/mintlake/mintlake/swap/venue"
 	"github.com/mintlake/mintlake/swap/venue/cpmm"
@@ -174,6 +176,18 @@ func TestATakenPortIsOneLine(t *testing.T) {
 	require.NotContains(t, err.Error(), "\n")
 }
 
+// seeds are a value of each parameter.
+var seeds = map[string]string{
+	fieldQuote: `{"src_mint":"a","dst_mint":"b","amount_in":"1","min_amount_out":"1","swap_mode":"exact_in","slippage_bps":1}`, fieldFormat: `"jupiter"`,
+	fieldSource: `"D6Ctou6S3Ck3Hd2pNt48y5jv4Q4AvSvd4vnsFAGrKtwz"`, fieldTarget: `"So11111111111111111111111111111111111111112"`, fieldMode: `"exact_in"`,
+	fieldAmount: `"5"`, fieldAmountOut: `5`, fieldSlippage: `50`, fieldUser: `"4zvwRjXUKGfvwnParsHAS3HuSVzV5cA4McphgmoCtajS"`, fieldOnlyDirect: `true`, fieldOnlyHubs: `false`,
+	fieldDexes: `["raydium_cpmm","Whirlpool"]`, fieldExclude: `"Raydium CP,Nowhere"`, fieldMaxAccounts: `40`, fieldPriorityFee: `{"jitoTipLamports":5}`, fieldFee: `0`,
+	fieldTreasury: `"4zvwRjXUKGfvwnParsHAS3HuSVzV5cA4McphgmoCtajS"`, fieldMaxAge: `3`, fieldVersion: `1`, fieldLegacy: `true`, fieldPayer: `"4zvwRjXUKGfvwnParsHAS3HuSVzV5cA4McphgmoCtajS"`,
+	fieldDestination: `"SysvarC1ock11111111111111111111111111111111"`, fieldNative: `"SysvarC1ock11111111111111111111111111111111"`,
+	fieldFeeAccount: `"SysvarC1ock11111111111111111111111111111111"`, fieldWrap: `false`, fieldUnitPrice: `714285714`, fieldDynamicUnits: `true`, fieldSkipAccounts: `true`,
+	fieldOffCurve: `true`, fieldSizes: `true`,
+}
+
 func FuzzParseRequest(f *testing.F) {
 	f.Add([]byte(`{"src_mint":"So11111111111111111111111111111111111111112","dst_mint":"a","amount_in":1,"slippage_bps":"1","user_account":"x"}`), true)
 	f.Add([]byte(`{"amount_in":1e400}`), false)
@@ -187,6 +201,26 @@ func FuzzParseRequest(f *testing.F) {
 	} {
 		f.Add([]byte(ends+more), false)
 	}
+	for _, name := range order {
+		require.Contains(f, seeds, name)
+		for _, spelling := range []string{name, aliases[name]} {
+			members := map[string]json.RawMessage{
+				fieldSource: json.RawMessage(seeds[fieldSource]), fieldTarget: json.RawMessage(seeds[fieldTarget]), fieldSlippage: json.RawMessage("7"),
+				fieldUser: json.RawMessage(seeds[fieldUser]), fieldAmount: json.RawMessage("1"),
+			}
+			if name == fieldAmountOut || name == fieldQuote {
+				delete(members, fieldAmount)
+				members[fieldMode] = json.RawMessage(`"exact_out"`)
+			}
+			delete(members, name)
+			if spelling != "" {
+				members[spelling] = json.RawMessage(seeds[name])
+				body, err := json.Marshal(members)
+				require.NoError(f, err)
+				f.Add(body, true)
+			}
+		}
+	}
 	f.Fuzz(func(t *testing.T, body []byte, needUser bool) {
 		fields, err := bodyFields(body)
 		if err != nil {
@@ -198,7 +232,9 @@ func FuzzParseRequest(f *testing.F) {
 		}
 		if err == nil && (r.native != nil && (r.target != mint.WrappedSOL || r.keepWrapped || r.destination != nil) ||
 			r.unitPrice != nil && (*r.unitPrice > maxUnitPrice || r.priorityFee != nil) || r.wish.tip > maxPriorityFee || r.wish.most > maxPriorityFee ||
-			r.user != nil && r.fee > 0 && r.treasury == nil && r.feeAccount == nil || r.treasury != nil && r.feeAccount != nil) {
+			r.user != nil && r.fee > 0 && r.treasury == nil && r.feeAccount == nil || r.treasury != nil && r.feeAccount != nil ||
+			r.payer != nil && !solana.IsOnCurve(r.payer[:]) || r.user != nil && !solana.IsOnCurve(r.user[:]) && fields.text(fieldOffCurve) != "true" ||
+			r.version != txwire.Legacy && fields.text(fieldLegacy) == "true") {
 			t.Fatalf("accepted %s", body)
 		}
 		_, _ = fields.routed()

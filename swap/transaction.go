@@ -55,6 +55,9 @@ func (s *Server) transaction(ctx context.Context, r *request, c *choice) (*made,
 		return nil, err
 	}
 	build.Blockhash, build.HasWrapped = p.blockhash, p.wrapped
+	if err := r.unwrapsElsewhere(&build); err != nil {
+		return nil, err
+	}
 	if err := r.permits(c, &build, p); err != nil {
 		return nil, err
 	}
@@ -139,6 +142,19 @@ func (r *request) permits(c *choice, build *txn.Request, p *present) error {
 	return nil
 }
 
+// unwrapsElsewhere returns an error if bought SOL shall go to the account for wrapped SOL itself:
+// that is closed in the end, and all that it has then goes to who pays its rent.
+func (r *request) unwrapsElsewhere(build *txn.Request) error {
+	if r.native == nil {
+		return nil
+	}
+	wrapped, err := build.Accounts.Of(build.User, txn.Side{Mint: mint.WrappedSOL, Program: mint.Token})
+	if err == nil && wrapped == *r.native {
+		return invalid(fieldNative, r.native.String(), "must not be the user's account for wrapped SOL: give "+fieldWrap+"=false")
+	}
+	return err
+}
+
 // needs returns the lamports that a transaction takes from the user and from the payer, besides the
 // rents.
 func needs(r *request, build *txn.Request, built *txn.Transaction) (need [2]uint64) {
@@ -176,7 +192,7 @@ func poor(r *request, p *present, need [2]uint64) (warnings []string) {
 
 // present reads what a transaction depends on: a blockhash, and the accounts at one slot.
 func (s *Server) present(ctx context.Context, r *request, build *txn.Request, opens []venue.Opening) (*present, error) {
-	p := &present{unread: r.skipAccounts, opened: make([]bool, len(opens)), rent: s.rent()}
+	p := &present{unread: r.unread(build), opened: make([]bool, len(opens)), rent: s.rent()}
 	group, reading := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
 		p.blockhash, p.lastValidHeight, err = s.blockhash(reading)
@@ -193,6 +209,14 @@ func (s *Server) present(ctx context.Context, r *request, build *txn.Request, op
 		return nil, away(err)
 	}
 	return p, nil
+}
+
+// unread returns whether no account is read, as the request wants it. But the account for wrapped
+// SOL is closed unread, and what was in it goes to who gets SOL, its rent to who pays. So it is
+// read if one of them is not the user.
+func (r *request) unread(build *txn.Request) bool {
+	alone := r.native == nil && (r.payer == nil || *r.payer == *r.user)
+	return r.skipAccounts && (alone || !build.Wraps())
 }
 
 // wantedOf returns the accounts of which transaction must know whether they are there: opens, then

@@ -44,10 +44,9 @@ const budgetSteps = 2
 
 // newBuilder makes a builder that collects instructions in list, which is empty.
 func newBuilder(r Request, accountOf func(venue.Key, Side) (venue.Key, error), list []venue.Instruction) builder {
-	b := builder{Request: r, accountOf: accountOf, list: append(list, venue.Instruction{}, venue.Instruction{})}
+	b := builder{Request: r, accountOf: accountOf, wraps: r.Wraps(), list: append(list, venue.Instruction{}, venue.Instruction{})}
 	for i := range r.Swaps {
 		s := &r.Swaps[i]
-		b.wraps = b.wraps || s.wraps() && (s.In.native() || !r.delivers(s))
 		b.lamports = b.lamports || s.Native && s.Out == r.Out && r.Out.native()
 	}
 	return b

@@ -1,6 +1,8 @@
 package txn
 
 import (
+	"slices"
+
 	"github.com/mintlake/mintlake/solana/txwire"
 	"github.com/mintlake/mintlake/swap/mint"
 	"github.com/mintlake/mintlake/swap/venue"
@@ -106,6 +108,11 @@ func (r *Request) payer() venue.Key {
 
 // delivers returns whether a swap pays into Destination.
 func (r *Request) delivers(s *Swap) bool { return r.Destination != nil && s.Out.Mint == r.Out.Mint }
+
+// Wraps returns whether a swap moves wrapped SOL of the user's account for it.
+func (r *Request) Wraps() bool {
+	return slices.ContainsFunc(r.Swaps, func(s Swap) bool { return s.wraps() && (s.In.native() || !r.delivers(&s)) })
+}
 
 // keeps returns whether wrapped SOL stays wrapped because the request says so.
 func (r *Request) keeps() bool { return r.KeepWrapped && (r.In.native() || r.Out.native()) }

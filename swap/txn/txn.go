@@ -81,7 +81,10 @@ func Build(r Request) (*Transaction, error) {
 	}
 	limit := b.limit()
 	hi, lo := bits.Mul64(price, limit)
-	paid, _ := bits.Div64(min(hi, lamport-1), lo, lamport)
+	paid, part := bits.Div64(min(hi, lamport-1), lo, lamport)
+	if part > 0 { // the chain rounds up
+		paid++
+	}
 	if b.PriorityFee != nil && r.Version == txwire.V1 {
 		paid = *b.PriorityFee
 	}
