@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 )
 
@@ -78,7 +79,15 @@ func (c *Client) Swap(ctx context.Context, source, destination, amountIn string,
 // Send is POST /api/v2/send: it sends the transaction of a quote, signed and in base64, and returns
 // when it is confirmed or expired. quote is the answer of Swap as it came.
 func (c *Client) Send(ctx context.Context, quote json.RawMessage, transaction string) (*SwapSent, error) {
-	answer, err := c.swapAPI(ctx, http.MethodPost, "/api/v2/send", map[string]any{"quote": quote, "transaction": transaction})
+	return c.SendWith(ctx, quote, transaction, nil)
+}
+
+// SendWith is Send with further members of the body by name: user_account if others sign too, and
+// destination_token_account or native_destination_account if the quote was asked for them.
+func (c *Client) SendWith(ctx context.Context, quote json.RawMessage, transaction string, more map[string]any) (*SwapSent, error) {
+	body := map[string]any{"quote": quote, "transaction": transaction}
+	maps.Copy(body, more)
+	answer, err := c.swapAPI(ctx, http.MethodPost, "/api/v2/send", body)
 	if err != nil {
 		return nil, err
 	}

@@ -139,6 +139,14 @@ class TradeOptions(TypedDict, total=False):
     sizes: bool
 
 
+class SendOptions(TypedDict, total=False):
+    """Of a transaction that is sent: who swaps, if others sign too, and who is paid, as in the quote."""
+
+    user_account: str
+    destination_token_account: str
+    native_destination_account: str
+
+
 def encoded(query: dict[str, Any]) -> dict[str, str]:
     """Parameters as a URL has them: lists joined by commas, no None."""
     out: dict[str, str] = {}

@@ -18,7 +18,7 @@ from ._feed import QUIET_LIMIT, Event, Feed
 from ._pages import Batch, Tokens
 from ._queries import (
     CandlesQuery, Filters, HoldersQuery, HoursQuery, OwnerAccountsQuery, OwnerTokensQuery, OwnerTransfersQuery, Page, Parts, PoolLiquidityQuery, SearchQuery,
-    TokenQuery, TradeOptions, TradesQuery, TransfersQuery, encoded, path,
+    SendOptions, TokenQuery, TradeOptions, TradesQuery, TransfersQuery, encoded, path,
 )
 
 M = TypeVar("M", bound=BaseModel)
@@ -177,9 +177,9 @@ class Mintlake:
         body.update({name: str(body[name]) for name in ("amount_in", "amount_out") if name in body})
         return swap_models.Quote.model_validate_json(self._send("POST", self._swap("/api/v2/swap"), {}, body, self._swap_headers))
 
-    def send(self, quote: swap_models.Quote, transaction: str) -> swap_models.Sent:
+    def send(self, quote: swap_models.Quote, transaction: str, **options: Unpack[SendOptions]) -> swap_models.Sent:
         """POST /api/v2/send: sends the signed transaction (base64) of an answer of swap(), and returns when it is confirmed or expired."""
-        body = {"transaction": transaction, "quote": quote.model_dump(mode="json", by_alias=True, exclude_unset=True)}
+        body = {"transaction": transaction, "quote": quote.model_dump(mode="json", by_alias=True, exclude_unset=True), **options}
         return swap_models.Sent.model_validate_json(self._send("POST", self._swap("/api/v2/send"), {}, body, self._swap_headers, 120))
 
     def _swap(self, path: str) -> str:
