@@ -162,7 +162,7 @@ func TestParsedAccounts(t *testing.T) {
 		require.Positive(t, types["account"])
 		require.Len(t, types, 2)
 	}
-	for _, name := range []string{"immutableOwner", "metadataPointer", "tokenMetadata", "transferFeeConfig", "transferFeeAmount", "mintCloseAuthority"} {
+	for _, name := range []string{"immutableOwner", "metadataPointer", "tokenMetadata", "transferFeeConfig", "transferFeeAmount", "mintCloseAuthority", "permanentDelegate", "scaledUiAmountConfig"} {
 		require.Positive(t, extensions[name], name)
 	}
 	require.Zero(t, extensions["unparseableExtension"], "%v", extensions)

@@ -179,6 +179,15 @@ func (n *Node) serve(ctx context.Context, g *errgroup.Group, gs *grpc.Server, rs
 	meta := assets.Handler(n.BaseURL, n.lookup)
 	mux.Handle("/metadata/", meta)
 	mux.Handle("/logo/", meta)
+	mux.HandleFunc("GET /tokenlist.json", func(w http.ResponseWriter, _ *http.Request) {
+		file, _, _ := n.TokenList()
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(file)
+	})
+	mux.HandleFunc("GET /tokenlist.json.sig", func(w http.ResponseWriter, _ *http.Request) {
+		_, signature, _ := n.TokenList()
+		_, _ = w.Write(signature)
+	})
 	mux.HandleFunc("GET /health", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok")) })
 	mux.Handle("/{$}", rs)
 	hs := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, MaxHeaderBytes: 1 << 16}

@@ -62,8 +62,8 @@ func TestDemoIsFreshAndSearchable(t *testing.T) {
 }
 
 // requireAlive waits until the demo's market is what a visitor of the first minutes finds: movers
-// up and down by a change of a day, caps, launches and graduations, routes; and no gap in its
-// blocks.
+// up and down by a change of a day, caps, launches and graduations, routes, verified tokens and all
+// powers of Token-2022; and no gap in its blocks.
 func requireAlive(t *testing.T, up *instance) {
 	t.Helper()
 	ranked := func(query, field string) int {
@@ -84,9 +84,17 @@ func requireAlive(t *testing.T, up *instance) {
 	until(t, func() bool {
 		return ranked("sort=market_cap_usd", "market_cap_usd") > 10 && ranked("sort=price_change_24h", "price_change_24h") > 10 && ranked("sort=trending", "price_usd") > 10
 	}, 3*time.Second, "caps, movers and trends of a day")
-	for _, table := range []string{"tokens WHERE launchpad = 'pump'", "tokens WHERE graduated_at IS NOT NULL", "routes WHERE aggregator = 'jupiter_v6' AND legs = 2"} {
+	for _, table := range []string{"tokens WHERE launchpad = 'pump'", "tokens WHERE graduated_at IS NOT NULL", "routes WHERE aggregator = 'jupiter_v6' AND legs = 2",
+		"tokens WHERE has(tags, 'verified')"} {
 		require.NotEqual(t, []string{"0"}, up.query("SELECT count() FROM mintlake."+table), table)
 	}
+	for _, power := range []string{
+		"permanent_delegate", "transfer_hook", "transfer_fee_config", "default_account_state", "pausable", "non_transferable", "confidential_transfer_mint",
+		"mint_close_authority", "interest_bearing_config", "scaled_ui_amount", "group_pointer", "group_member_pointer",
+	} {
+		up.awaitBody("/tokens?limit=1&ext="+power, `"mint":`)
+	}
+	up.awaitBody("/tokens/EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v?fields=lists", `"list":"Mintlake demo"`)
 	require.Empty(t, up.status().Coverage.Gaps)
 }
 

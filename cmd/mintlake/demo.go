@@ -88,7 +88,7 @@ func (s *system) startDemo(ctx context.Context) error {
 	if state.Past > 0 {
 		s.demoFrom = &state.GenesisSlot
 	}
-	s.demoGeyser, s.demoRPC = "geyser+http://"+node.GeyserAddr(), node.RPCURL()
+	s.demoGeyser, s.demoRPC, s.demoList = "geyser+http://"+node.GeyserAddr(), node.RPCURL(), node.TokenList
 	s.cfg.Enrich.AllowPrivate = append(s.cfg.Enrich.AllowPrivate, strings.TrimPrefix(node.BaseURL(), "http://"))
 	if len(s.cfg.RPC.Upstream) == 0 {
 		s.cfg.RPC.Upstream = []string{node.RPCURL()}

@@ -42,6 +42,7 @@ type system struct {
 	demoGeyser string         // the source, if the demo chain runs in this process
 	demoRPC    string         // the URL of the demo chain's JSON-RPC
 	demoFrom   *uint64        // the first slot of a demo chain that has a past; else nil
+	demoList   demoList       // the demo chain's list of tokens; nil without one
 	keys       *keyring       // nil until a surface needs it
 	unknowns   *unknowns.Book // set by connect
 	answers    *solana.Budget // of all JSON-RPC clients together

@@ -88,6 +88,9 @@ func (s *system) startAll(ctx context.Context) error {
 	if err := s.checkChain(ctx, false); err != nil {
 		return err
 	}
+	if err := s.listDemo(ctx); err != nil {
+		return err
+	}
 	s.administers = true
 	s.together = slices.Contains(s.cfg.Rooms, roomAPI)
 	for _, room := range []struct {

@@ -141,7 +141,7 @@ func planTokenTransfer(g *Generator, r *rand.Rand) *plan {
 	t := g.tokens[zipf(r, len(g.tokens))]
 	from, _, have := g.holder(r, t)
 	to, toIdx := g.wallet(r)
-	if from == nil || from == to || g.lamports(from.Key) < lamportsPerSOL {
+	if t.still || from == nil || from == to || g.lamports(from.Key) < lamportsPerSOL {
 		return nil
 	}
 	if t.mint == NativeMint && keepsUnwrapped(toIdx) {

@@ -95,12 +95,12 @@ func (g *Generator) createSPL(r *rand.Rand, t *token, mint, creator *Signer, wal
 // for the metadata, but with the rent for it.
 func (g *Generator) createToken2022(r *rand.Rand, t *token, mint, creator *Signer, wallet uint32) *plan {
 	t.program, t.mintAuth, t.updateAuth = Token2022Program, creator, creator
-	var freeze *Key
 	if r.IntN(4) == 0 {
-		freeze, t.freezeAuth = &creator.Key, creator
+		t.freezeAuth = creator
 	}
 	size := layout.ExtensionsAt + 4 + 64
 	ixs := []Instruction{InitializePointer(mint.Key, creator.Key, mint.Key)}
+	var p *power
 	switch r.IntN(6) {
 	case 0:
 		t.feeBPS, t.feeAuth = pick(r, []uint16{50, 100, 500, 1000}), creator
@@ -110,6 +110,19 @@ func (g *Generator) createToken2022(r *rand.Rand, t *token, mint, creator *Signe
 		size += 4 + 32
 		t.unpoolable = true
 		ixs = append(ixs, ixMintClose(mint.Key, creator.Key))
+	default:
+		if p = g.nextPower(); p != nil {
+			t.unpoolable, t.still = p.unpoolable, p.still
+			size += p.size()
+			ixs = append(ixs, p.initialize(mint.Key, creator.Key))
+		}
+	}
+	if p != nil && p.kind == layout.ExtDefaultState { // somebody must be able to thaw
+		t.freezeAuth = creator
+	}
+	var freeze *Key
+	if t.freezeAuth != nil {
+		freeze = &creator.Key
 	}
 	meta := layout.TokenMetadata{Mint: mint.Key, Name: t.name, Symbol: t.symbol, URI: t.uri}
 	ata := g.ata(creator.Key, t)
@@ -118,8 +131,9 @@ func (g *Generator) createToken2022(r *rand.Rand, t *token, mint, creator *Signe
 	ixs = append(append(head, ixs...),
 		InitializeMint(Token2022Program, mint.Key, t.decimals, creator.Key, freeze),
 		InitializeMetadata(mint.Key, creator.Key, creator.Key, t.name, t.symbol, t.uri),
-		ixCreateATA(creator.Key, ata, creator.Key, mint.Key, Token2022Program, true),
-		ixMintTo(Token2022Program, mint.Key, ata, creator.Key, supply))
+		ixCreateATA(creator.Key, ata, creator.Key, mint.Key, Token2022Program, true))
+	ixs = append(ixs, g.powerFollows(p, mint.Key, creator.Key, ata)...)
+	ixs = append(ixs, ixMintTo(Token2022Program, mint.Key, ata, creator.Key, supply))
 	if r.IntN(4) == 0 {
 		ixs = append(ixs, ixSetAuthority(Token2022Program, mint.Key, creator.Key, layout.AuthorityMint, nil))
 		t.mintAuth = nil
@@ -129,6 +143,29 @@ func (g *Generator) createToken2022(r *rand.Rand, t *token, mint, creator *Signe
 		t.hold(wallet)
 		g.adopt(t, rank)
 	}}
+}
+
+// nextPower returns the power of every second mint that may have one, in turn; nil for the others.
+func (g *Generator) nextPower() *power {
+	n := g.powered
+	g.powered++
+	if n%2 > 0 {
+		return nil
+	}
+	return &powers[n/2%len(powers)]
+}
+
+// powerFollows are the instructions of a creation that a power makes necessary, or shows: a thaw of
+// what begins frozen, a multiplier that will hold in a day.
+func (g *Generator) powerFollows(p *power, mint, creator, ata Key) []Instruction {
+	switch {
+	case p == nil:
+	case p.kind == layout.ExtDefaultState:
+		return []Instruction{ixFreeze(Token2022Program, ata, mint, creator, false)}
+	case p.kind == layout.ExtScaledAmount:
+		return []Instruction{ixMultiplier(mint, creator, 1.5, g.x.now+24*60*60)}
+	}
+	return nil
 }
 
 // createLaunch creates the mint inside a launcher's instruction; the curve holds all of it.

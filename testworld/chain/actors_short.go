@@ -20,7 +20,7 @@ func planShortLived(g *Generator, r *rand.Rand) *plan {
 	}
 	sol := g.tokens[0]
 	t := g.choose(r, func(t *token) bool {
-		return t.program == TokenProgram && len(t.holders) > 0 && t.pool != nil && t.pool.tokens[t.pool.quote] == sol && t.mint != USDCMint
+		return t.program == TokenProgram && len(t.holders) > 0 && t.pool != nil && t.pool.tokens[t.pool.quote] == sol && t != sol && t.mint != USDCMint
 	})
 	if t == nil {
 		return nil

@@ -20,6 +20,7 @@ type Checkpoint struct {
 	Launched             uint64
 	Pending              int
 	ShortLivedMade       int
+	Powered              int
 	Accounts             map[Key]*Account
 	Tokens               []checkpointToken
 	Pools                []checkpointPool
@@ -36,7 +37,7 @@ type checkpointToken struct {
 	Pool                                      int // -1 for none
 	Revision                                  int
 	FeeBPS                                    uint16
-	Unpoolable, Curve                         bool
+	Unpoolable, Curve, Still                  bool
 }
 
 type checkpointPool struct {
@@ -77,7 +78,7 @@ func (g *Generator) Checkpoint() *Checkpoint {
 	}
 	c := &Checkpoint{
 		Chain: g.cfg.until(g.next), Next: g.next, Parent: g.parent, Height: g.height, Hash: g.hash, Owed: g.owed, Launched: g.launched,
-		Pending: g.pending, ShortLivedMade: g.shortLivedMade, Accounts: maps.Clone(g.st.accounts),
+		Pending: g.pending, ShortLivedMade: g.shortLivedMade, Powered: g.powered, Accounts: maps.Clone(g.st.accounts),
 	}
 	tokens, pools := make(map[*token]int, len(g.tokens)), make(map[*pool]int, len(g.pools))
 	for i, t := range g.tokens {
@@ -109,7 +110,7 @@ func (t *token) checkpoint(pools map[*pool]int) checkpointToken {
 	return checkpointToken{
 		Mint: t.mint, Program: t.program, Metadata: t.metadata, Decimals: t.decimals, Name: t.name, Symbol: t.symbol, URI: t.uri,
 		MintAuth: t.mintAuth.private(), FreezeAuth: t.freezeAuth.private(), UpdateAuth: t.updateAuth.private(), FeeAuth: t.feeAuth.private(),
-		Holders: slices.Clone(t.holders), Pool: at, Revision: t.revision, FeeBPS: t.feeBPS, Unpoolable: t.unpoolable, Curve: t.curve,
+		Holders: slices.Clone(t.holders), Pool: at, Revision: t.revision, FeeBPS: t.feeBPS, Unpoolable: t.unpoolable, Curve: t.curve, Still: t.still,
 	}
 }
 
@@ -131,7 +132,7 @@ func Resume(cfg Config, c *Checkpoint) (*Generator, error) {
 		return nil, fmt.Errorf("it is of another chain: of %s, not of %s", c.Chain, mine)
 	}
 	g.next, g.parent, g.height, g.hash, g.owed = c.Next, c.Parent, c.Height, c.Hash, c.Owed
-	g.launched, g.pending, g.shortLivedMade = c.Launched, c.Pending, c.ShortLivedMade
+	g.launched, g.pending, g.shortLivedMade, g.powered = c.Launched, c.Pending, c.ShortLivedMade, c.Powered
 	g.st.accounts, g.genesis = c.Accounts, nil
 	for k, a := range c.Accounts {
 		g.genesis = append(g.genesis, Write{Key: k, Account: a})
@@ -180,7 +181,7 @@ func (g *Generator) resumeToken(t *token, c *checkpointToken, all signers) bool 
 	*t = token{
 		mint: c.Mint, program: c.Program, metadata: c.Metadata, decimals: c.Decimals, name: c.Name, symbol: c.Symbol, uri: c.URI,
 		mintAuth: all.of(c.MintAuth), freezeAuth: all.of(c.FreezeAuth), updateAuth: all.of(c.UpdateAuth), feeAuth: all.of(c.FeeAuth),
-		holders: c.Holders, revision: c.Revision, feeBPS: c.FeeBPS, unpoolable: c.Unpoolable, curve: c.Curve,
+		holders: c.Holders, revision: c.Revision, feeBPS: c.FeeBPS, unpoolable: c.Unpoolable, curve: c.Curve, still: c.Still,
 	}
 	if c.Pool >= len(g.pools) || slices.ContainsFunc(c.Holders, func(w uint32) bool { return uint(w) >= uint(len(g.wallets)) }) {
 		return false

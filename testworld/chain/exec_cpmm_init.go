@@ -64,7 +64,7 @@ func cpmmCreate(x *machine, f *frame, amount0, amount1, open uint64) error {
 		return err
 	}
 	for i := range 2 {
-		if at, _ := layout.Extension(x.acc(a[initMint0+i]).Data, layout.ExtMintClose); at >= 0 {
+		if !poolableMint(x.acc(a[initMint0+i]).Data) {
 			return failCustom(cpmmNotSupportMint)
 		}
 	}
@@ -148,11 +148,7 @@ func cpmmVaults(x *machine, f *frame) error {
 
 // makeVault makes a pool's token account. It has 165 bytes unless the mint withholds transfer fees.
 func (x *machine) makeVault(f *frame, payer, vault, mint ref, program, owner Key) error {
-	size := layout.TokenAccountSize
-	if n := accountExtensions(x.acc(mint).Data); n > 0 {
-		size += 1 + n
-	}
-	if err := x.makeAccount(f, payer, vault, size, program); err != nil {
+	if err := x.makeAccount(f, payer, vault, accountSize(x.acc(mint).Data), program); err != nil {
 		return err
 	}
 	return x.call(f, program, []ref{{idx: vault.idx, writable: true}, {idx: mint.idx}}, append([]byte{layout.TagInitializeAccount3}, owner[:]...))

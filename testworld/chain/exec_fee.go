@@ -221,12 +221,3 @@ func mintCloseInitialize(x *machine, f *frame) error {
 	d[layout.TokenAccountSize] = layout.TypeMint
 	return nil
 }
-
-// accountExtensions returns how many bytes a mint's extensions add to its token accounts: the
-// counter of withheld fees.
-func accountExtensions(mint []byte) int {
-	if feeConfig(mint) != nil {
-		return 4 + 8
-	}
-	return 0
-}

@@ -26,6 +26,8 @@ const (
 	tokFrozen             = 17
 	tokDecimalsMismatch   = 18
 	tokNonNative          = 19
+	tokNonTransferable    = 37
+	tokInvalidScale       = 66
 )
 
 // runToken runs SPL Token (as p-token does: without logs) and, for the Token-2022 program, its
@@ -149,8 +151,8 @@ func tokenInitMint(x *machine, f *frame, body []byte) error {
 }
 
 // tokenInitAccount runs InitializeAccount3. Data: the owner. An account of the native mint starts
-// with the lamports above its rent as its amount. An account of a mint with transfer fees gets a
-// counter of withheld fees.
+// with the lamports above its rent as its amount. Extensions of the mint may demand some of the
+// account, and say that it begins frozen.
 func tokenInitAccount(x *machine, f *frame, body []byte) error {
 	x.used += 230
 	if len(body) < 32 {
@@ -176,7 +178,7 @@ func tokenInitAccount(x *machine, f *frame, body []byte) error {
 	k := x.key(m)
 	copy(a.Data[:32], k[:])
 	copy(a.Data[32:64], body[:32])
-	a.Data[layout.AccountStateAt] = layout.StateInitialized
+	a.Data[layout.AccountStateAt] = firstState(x.acc(m).Data)
 	if k == NativeMint {
 		rent := RentExempt(len(a.Data))
 		layout.SetNative(a.Data, rent)
@@ -185,14 +187,7 @@ func tokenInitAccount(x *machine, f *frame, body []byte) error {
 	if len(a.Data) > layout.TokenAccountSize {
 		a.Data[layout.TokenAccountSize] = layout.TypeAccount
 	}
-	if n := accountExtensions(x.acc(m).Data); n > 0 {
-		if layout.ExtensionsEnd(a.Data)+n > len(a.Data) {
-			return fail(ErrInvalidAccountData)
-		}
-		layout.PutExtension(a.Data, layout.ExtensionsEnd(a.Data), layout.ExtTransferFeeAmount, make([]byte, 8))
-		a.Data[layout.TokenAccountSize] = layout.TypeAccount
-	}
-	return nil
+	return extendAccount(a.Data, x.acc(m).Data)
 }
 
 // tokenAccount checks that r is an initialized token account of this program.
@@ -275,6 +270,9 @@ func transferChecks(x *machine, f *frame, s, d []byte, amount uint64, checked bo
 	}
 	if layout.MintOf(s) != layout.MintOf(d) {
 		return failCustom(tokMintMismatch)
+	}
+	if at, _ := layout.Extension(s, layout.ExtNonTransferableAccount); at >= 0 {
+		return failCustom(tokNonTransferable)
 	}
 	if checked {
 		m := f.accs[1]

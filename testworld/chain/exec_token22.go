@@ -2,6 +2,7 @@ package chain
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math"
 
 	"github.com/mintlake/mintlake/testworld/layout"
@@ -80,6 +81,12 @@ func runToken2022(x *machine, f *frame) error {
 	case layout.TagBatch:
 		return fail(ErrInvalidInstructionData)
 	}
+	if p := powerOf(f.data); p != nil {
+		return powerInitialize(x, f, p)
+	}
+	if tag == layout.TagScaledAmount && len(f.data) > 1 && f.data[1] == layout.ScaledTagUpdate {
+		return multiplierUpdate(x, f)
+	}
 	return tokenBase(x, f, tag, f.data[1:])
 }
 
@@ -146,12 +153,11 @@ func token22AccountSize(x *machine, f *frame) error {
 	if m.Owner != Token2022Program || !layout.IsMint(m.Data) {
 		return failCustom(tokInvalidMint)
 	}
-	// An account has one empty entry for each extension asked for.
-	extra := accountExtensions(m.Data) + 4*((len(f.data)-1)/2)
-	size := uint64(layout.TokenAccountSize)
-	if extra > 0 {
-		size += 1 + uint64(extra)
+	var asked []uint16
+	for i := 1; i+1 < len(f.data); i += 2 {
+		asked = append(asked, binary.LittleEndian.Uint16(f.data[i:]))
 	}
+	size := uint64(accountSize(m.Data, asked...))
 	x.returnData(f, layout.AppendU64(nil, size))
 	return nil
 }

@@ -91,6 +91,7 @@ type Generator struct {
 	tokens     []*token
 	// majors are the symbols of the mints of genesis; never changed after New.
 	majors map[Key]string
+	listed []Listed // of majors, never changed either
 	pools  []*pool
 	frozen []frozen
 	// shortLived are pools that will be drained; shortLivedMade counts all that there were.
@@ -99,6 +100,7 @@ type Generator struct {
 	// whirlTable is the lookup table of transactions that make Whirlpools.
 	whirlTable *Table
 	launched   uint64 // mint keys used
+	powered    int    // Token-2022 mints that might have had a power
 	pending    int    // creations still owed from Config.Tokens
 	next       uint64
 	parent     uint64

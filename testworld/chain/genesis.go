@@ -23,6 +23,7 @@ type token struct {
 	feeBPS        uint16  // Token-2022 transfer fee
 	feeAuth       *Signer // who collects it
 	unpoolable    bool    // has an extension that pools refuse
+	still         bool    // its creator keeps it, as it cannot be moved
 	curve         bool    // all of it is on the launchpad's curve
 }
 
@@ -95,6 +96,7 @@ func (g *Generator) buildGenesis() {
 	g.majors = make(map[Key]string, len(g.tokens))
 	for _, t := range g.tokens {
 		g.majors[t.mint] = t.symbol
+		g.listed = append(g.listed, Listed{t.mint, t.name, t.symbol, t.decimals})
 	}
 	g.place(cpmmCreatePoolFeeDest, g.tokenAccount(sol, CPMMAuthority, 1000*lamportsPerSOL))
 }

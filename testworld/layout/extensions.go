@@ -7,13 +7,34 @@ import (
 
 // Token-2022 extension types (spl-token-2022, extension/mod.rs).
 const (
-	ExtTransferFeeConfig = 1
-	ExtTransferFeeAmount = 2
-	ExtMintClose         = 3
-	ExtImmutableOwner    = 7
-	ExtNonTransferable   = 9
-	ExtMetadataPointer   = 18
-	ExtTokenMetadata     = 19
+	ExtTransferFeeConfig      = 1
+	ExtTransferFeeAmount      = 2
+	ExtMintClose              = 3
+	ExtConfidential           = 4
+	ExtDefaultState           = 6
+	ExtImmutableOwner         = 7
+	ExtNonTransferable        = 9
+	ExtInterest               = 10
+	ExtPermanentDelegate      = 12
+	ExtNonTransferableAccount = 13
+	ExtTransferHook           = 14
+	ExtTransferHookAccount    = 15
+	ExtMetadataPointer        = 18
+	ExtTokenMetadata          = 19
+	ExtGroupPointer           = 20
+	ExtMemberPointer          = 22
+	ExtScaledAmount           = 25
+	ExtPausable               = 26
+	ExtPausableAccount        = 27
+)
+
+// Scaled amounts (spl-token-2022, extension/scaled_ui_amount): the size of the mint's value and
+// offsets inside it.
+const (
+	ScaledSize   = 56
+	ScaledNowAt  = 32
+	ScaledFromAt = 40
+	ScaledNextAt = 48
 )
 
 // ExtensionsAt is the offset of the first extension: the base padded to 165, the account type, then

@@ -25,6 +25,7 @@ const (
 	TagTransferFee        = 26
 	TagWithdrawExcess     = 38
 	TagMetadataPointer    = 39
+	TagScaledAmount       = 43
 	TagUnwrap             = 45
 	TagBatch              = 255
 )
@@ -36,6 +37,7 @@ const (
 	FeeTagWithdraw       = 2
 	FeeTagHarvest        = 4
 	PointerTagInitialize = 0 // the same of the metadata pointer extension
+	ScaledTagUpdate      = 1 // the same of scaled amounts
 )
 
 // Authority types of SetAuthority (spl-token, instruction.rs).

@@ -164,6 +164,9 @@ func parseExtension(kind uint16, d []byte) extension {
 			return extension{"tokenMetadata", state}
 		}
 	}
+	if e, known := parsePower(kind, d); known {
+		return e
+	}
 	return extension{Name: "unparseableExtension"}
 }
 
