@@ -49,7 +49,9 @@ func newScene(t *testing.T, program string) *scene {
 
 // at is the index of a named account.
 func (s *scene) at(name string) byte {
-	return s.key(pubkey.Key{1: 1, 2: name[0], 3: name[len(name)-1], 4: byte(len(name))})
+	key := pubkey.Key{1: 1, 2: name[0], 3: name[len(name)-1], 4: byte(len(name))}
+	copy(key[5:], name)
+	return s.key(key)
 }
 
 func (s *scene) key(key pubkey.Key) byte {
