@@ -2,43 +2,55 @@ package api
 
 import (
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/gofiber/fiber/v2"
 
 	"github.com/mintlake/mintlake/internal/jsonappend"
+	"github.com/mintlake/mintlake/replica"
 )
 
 // fieldHolders is also the name of an order.
-const fieldHolders = "holders"
+const fieldHolders, fieldTop10 = "holders", "top10_pct"
 
 // holderFields are the members that appendHolders writes, in order. The parameter fields accepts
 // each of these names.
-var holderFields = []string{fieldHolders, "holders_change_24h", "top10_pct"}
+var holderFields = []string{fieldHolders, "holders_change_24h", fieldTop10}
 
 // appendHolders writes the figures of the row's holders that are wanted: all of them with the
 // market, if this node counts holders. They are null where nothing was counted.
 func (w *rowWriter) appendHolders(dst []byte, r *row) []byte {
-	wanted := w.holders
-	if w.market && w.held != nil {
-		wanted = holderFields
-	}
-	if len(wanted) == 0 {
+	all := w.market && w.held != nil
+	if !all && len(w.holders) == 0 {
 		return dst
 	}
-	w.buf = append(w.buf[:0], `{"holders":null,"holders_change_24h":null,"top10_pct":null}`...)
+	var of *replica.Holders
 	if w.held != nil {
 		if h, counted := w.held(r.id); counted {
-			w.buf = strconv.AppendUint(append(w.buf[:0], `{"holders":`...), h.Count, 10)
-			if w.buf = append(w.buf, `,"holders_change_24h":`...); h.Change == nil {
-				w.buf = append(w.buf, "null"...)
-			} else {
-				w.buf = strconv.AppendInt(w.buf, *h.Change, 10)
-			}
-			w.buf = append(jsonappend.Float(append(w.buf, `,"top10_pct":`...), h.Top10Pct), '}')
+			of = &h
 		}
 	}
-	return appendMembers(dst, w.buf, wanted)
+	for _, name := range holderFields {
+		if all || slices.Contains(w.holders, name) {
+			dst = appendHolder(appendName(dst, name), name, of)
+		}
+	}
+	return dst
+}
+
+// appendHolder writes one of the figures; null if of is nil.
+func appendHolder(dst []byte, name string, of *replica.Holders) []byte {
+	switch {
+	case of == nil:
+	case name == fieldHolders:
+		return strconv.AppendUint(dst, of.Count, 10)
+	case name == fieldTop10:
+		return jsonappend.Float(dst, of.Top10Pct)
+	case of.Change != nil:
+		return strconv.AppendInt(dst, *of.Change, 10)
+	}
+	return append(dst, "null"...)
 }
 
 // queryHolders reads min_holders and max_top10_pct and returns the filter; nil without either. A

@@ -30,16 +30,18 @@ func (c *ClickHouse) Candles(ctx context.Context, q *CandleQuestion) (answer Can
 		if err != nil {
 			return answer, err
 		}
-		legs := legs{from: from}
+		within := *q
+		if from.After(q.From) {
+			within.From = from
+		}
 		// A mint that trades each second needs no more of the hour than this.
 		if near := time.Duration(q.Limit+60) * time.Second; near < secondsReach {
-			legs.from = from.Add(secondsReach - near)
-			if answer.Candles, err = c.ofLegs(ctx, q, &legs); err != nil || len(answer.Candles) == q.Limit {
+			answer.Candles, err = c.ofLegs(ctx, &within, &legs{from: from.Add(secondsReach - near)})
+			if err != nil || len(answer.Candles) == q.Limit {
 				return answer, err
 			}
 		}
-		legs.from = from
-		answer.Candles, err = c.ofLegs(ctx, q, &legs)
+		answer.Candles, err = c.ofLegs(ctx, &within, &legs{from: from})
 		return answer, err
 	}
 	answer.Candles, err = c.ofFigures(ctx, q)

@@ -12,6 +12,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -47,19 +48,28 @@ var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 // TestTheMarketEqualsLoopsOverRealLegs: what an API node answers of each mint that trades, at some
 // moments, is what package oracle computes. Legs are those of recorded blocks and of the demo
 // chain. They come late, in pieces and twice. The room is killed between its steps, more legs come,
-// and another room goes on from what is stored. MINTLAKE_MARKET_FULL=1 has 1,000 mints and 100
-// moments (make bench-market).
+// and another room goes on from what is stored. The moments are drawn. MINTLAKE_MARKET_MOMENTS says
+// how many; MINTLAKE_MARKET_FULL=1 has 100, and 1,000 mints (make bench-market).
 func TestTheMarketEqualsLoopsOverRealLegs(t *testing.T) {
-	moments, mints := 1, 50
+	moments, mints := 2, 50
+	if text := os.Getenv("MINTLAKE_MARKET_MOMENTS"); text != "" {
+		var err error
+		moments, err = strconv.Atoi(text)
+		require.NoError(t, err)
+	}
 	if os.Getenv("MINTLAKE_MARKET_FULL") == "1" {
 		moments, mints = 100, 1_000
 	}
 	seed := testkit.Seed(t)
 	h := newHistory(t, rand.New(rand.NewPCG(seed, 0)), mints)
 	s := newStored(t)
-	told := map[string]int{}
+	told, until := map[string]int{}, noon.Add(48*time.Hour)
 	for moment := range moments {
-		until := noon.Add(48*time.Hour + time.Duration(moment)*13*time.Minute)
+		// Most follow each other within minutes, some after hours: windows empty in between.
+		until = until.Add(time.Duration(h.random.IntN(1500)) * time.Second)
+		if h.random.IntN(20) == 0 {
+			until = until.Add(time.Duration(h.random.IntN(8*3600)) * time.Second)
+		}
 		fresh, facts := h.trade(until, mints, moment == 0)
 		s.tell(facts)
 		half := len(fresh) / 2
