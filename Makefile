@@ -250,6 +250,11 @@ bench-market: deps ## Compare the market of 1,000 tokens at 100 moments with a w
 	MINTLAKE_MARKET_FULL=1 $(GO) test -run '^(TestTheMarketEqualsLoopsOverRealLegs|TestAttacksGetNoMarketCap)$$' -count 1 -v -timeout 3h ./e2e/market
 	$(GO) test -run '^$$' -bench 'BenchmarkRoutes/batch' ./api
 
+.PHONY: bench-trades
+bench-trades: deps build ## Measure how late trades reach 500 streams of one mint each at 1,500 transactions a second, beside direct reading of blocks (ARGS='--tps 500 --streams 100 --duration 20s')
+	$(GO) build -C bench -o ../bin/bench-trades ./trades
+	@bin/bench-trades --mintlake $(BIN) $(ARGS)
+
 .PHONY: bench-swap
 bench-swap: ## Measure the swap room against its peers (ONLY=division,sdk,memory,windows,route,update,http,latency,restart,cold; sdk needs Node and installs the venues' SDKs into bin/)
 	$(GO) build -C bench -o ../bin/bench-swap ./swap
