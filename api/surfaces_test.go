@@ -40,6 +40,11 @@ func TestEverySurfaceSaysTheSame(t *testing.T) {
 	graduated := apitest.Event(key, 13)
 	graduated.Payload = &eventspb.TokenEvent_Graduate{Graduate: &eventspb.Graduate{Launchpad: schemas.LaunchpadDBC}}
 	tell(graduated)
+	scaled := apitest.Event(key, 14)
+	scaled.Payload = &eventspb.TokenEvent_ExtensionSet{ExtensionSet: &eventspb.ExtensionSet{Extension: "scaled_ui_amount", Attributes: []*eventspb.Attribute{
+		{Name: "multiplier", Value: "1.25"}, {Name: "new_multiplier", Value: "1.5"}, {Name: "new_multiplier_effective_timestamp", Value: "1800000000"},
+	}}}
+	tell(scaled)
 	enrich := func(entry *eventspb.TokenListEntry) {
 		e := &eventspb.Enrichment{Mint: key, Fact: &eventspb.Enrichment_TokenListEntry{TokenListEntry: entry}}
 		log.Message(schemas.TopicEnrichments, mint, e, time.Now())
@@ -94,6 +99,7 @@ func TestEverySurfaceSaysTheSame(t *testing.T) {
 	require.Equal(t, "meteora_dbc", plain["launchpad"])
 	require.Equal(t, apitest.Address(apitest.Mint(6)), plain["creator"])
 	require.EqualValues(t, 1_700_000_013_000, plain["graduated_at"])
+	require.Equal(t, []any{1.25, 1.5, 1.8e12}, []any{plain["ui_multiplier"], plain["next_ui_multiplier"], plain["next_ui_multiplier_at"]})
 	for query, extra := range map[string][]string{
 		"?" + all: nil, "?evidence=true": {"evidence"}, "?provenance=true": {"provenance"}, "?provenance=true&" + all: {"provenance"},
 		"?provenance=true&evidence=true": {"provenance", "evidence"}, "?provenance=true&evidence=true&" + all: {"provenance", "evidence"},
@@ -154,6 +160,7 @@ func TestEverySurfaceSaysTheSame(t *testing.T) {
 	require.EqualValues(t, 1_700_000_012_000, past["last_seen_at"])
 	require.Equal(t, "meteora_dbc", past["launchpad"])
 	require.Nil(t, past["graduated_at"], "not yet")
+	require.NotContains(t, past, "ui_multiplier", "neither")
 	past = n.get(lookup + "?evidence=true&as_of_slot=12").decode(t)
 	require.Contains(t, past, "evidence")
 	require.Nil(t, past["evidence"], "of the past there is none")

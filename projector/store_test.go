@@ -164,16 +164,18 @@ func storedTokens(t require.TestingT, conn driver.Conn) []registry.Token {
 	for rows.Next() {
 		var mint string
 		var token registry.Token
-		var firstSeen, lastSeen, graduated *time.Time
+		var firstSeen, lastSeen, graduated, multiplied *time.Time
 		var supply *uint64
 		var fee *uint16
 		var standard *uint8
 		require.NoError(t, rows.Scan(&mint, &token.Symbol, &token.Name, &token.Decimals, &token.LogoURL, &token.LogoStatus,
 			&token.IsToken22, &token.DailyVolumeUSD, &firstSeen, &lastSeen, &supply, &token.MintAuthority, &token.FreezeAuthority,
 			&token.MetaplexURI, &token.UpdateAuthority, &fee, &standard, &token.Description, &token.ExternalURL,
-			&token.Extensions, &token.Tags, &token.Launchpad, &token.Creator, &graduated))
+			&token.Extensions, &token.Tags, &token.Launchpad, &token.Creator, &graduated,
+			&token.UIMultiplier, &token.NextUIMultiplier, &multiplied))
 		token.Mint = pubkey.MustParse(mint)
 		token.FirstSeenAt, token.LastSeenAt, token.GraduatedAt = millis(firstSeen), millis(lastSeen), millis(graduated)
+		token.NextUIMultiplierAt = millis(multiplied)
 		if supply != nil {
 			text := strconv.FormatUint(*supply, 10)
 			token.Supply = &text

@@ -38,6 +38,10 @@ type Token struct {
 	Launchpad            *string           `json:"launchpad"`
 	Creator              *string           `json:"creator"`
 	GraduatedAt          *int64            `json:"graduated_at"`
+	// Of mints with scaled amounts only, see Multipliers.
+	UIMultiplier       *float64 `json:"ui_multiplier,omitempty"`
+	NextUIMultiplier   *float64 `json:"next_ui_multiplier,omitempty"`
+	NextUIMultiplierAt *int64   `json:"next_ui_multiplier_at,omitempty"`
 }
 
 // Token returns the state of a mint as users see it. The second result reports whether the mint is
@@ -81,6 +85,8 @@ func (s *State) TokenIn(mint pubkey.Key, buf *TokenBuffer) (Token, bool) {
 		Creator:              buf.text(s.value(RegisterCreator)),
 		GraduatedAt:          buf.number(s.integer(RegisterGraduated)),
 	}
+	multipliers := s.multipliers()
+	token.UIMultiplier, token.NextUIMultiplier, token.NextUIMultiplierAt = multipliers.Now, multipliers.Next, multipliers.NextAt
 	token.Extensions = s.links(own, document.Extensions)
 	if len(document.Tags) > 0 {
 		token.Tags = document.Tags

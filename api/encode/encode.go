@@ -51,7 +51,21 @@ func Token(dst []byte, t *registry.Token) []byte {
 	dst = optional(dst, `,"launchpad":`, t.Launchpad)
 	dst = optional(dst, `,"creator":`, t.Creator)
 	dst = number(dst, `,"graduated_at":`, t.GraduatedAt)
-	return append(dst, '}')
+	return append(multipliers(dst, t), '}')
+}
+
+// multipliers appends what mints with scaled amounts alone have.
+func multipliers(dst []byte, t *registry.Token) []byte {
+	if t.UIMultiplier != nil {
+		dst = jsonappend.Float(append(dst, `,"ui_multiplier":`...), t.UIMultiplier)
+	}
+	if t.NextUIMultiplier != nil {
+		dst = jsonappend.Float(append(dst, `,"next_ui_multiplier":`...), t.NextUIMultiplier)
+	}
+	if t.NextUIMultiplierAt != nil {
+		dst = number(dst, `,"next_ui_multiplier_at":`, t.NextUIMultiplierAt)
+	}
+	return dst
 }
 
 // Mint appends a key in base58, which needs no escapes.

@@ -37,6 +37,7 @@ func token() *rapid.Generator[*registry.Token] {
 			UpdateAuthority: optional("update authority"), SellerFeeBasisPoints: number("fee"), TokenStandard: number("standard"),
 			Description: optional("description"), ExternalURL: optional("url"),
 			Launchpad: optional("launchpad"), Creator: optional("creator"), GraduatedAt: number("graduated"),
+			UIMultiplier: maybe(volumes()).Draw(t, "multiplier"), NextUIMultiplier: maybe(volumes()).Draw(t, "next multiplier"), NextUIMultiplierAt: number("next multiplier at"),
 		}
 		if rapid.Bool().Draw(t, "has extensions") {
 			row.Extensions = rapid.MapOf(text(), text()).Draw(t, "extensions")

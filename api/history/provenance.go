@@ -55,6 +55,7 @@ func (s *Snapshot) Provenance() map[string]Origin {
 		p.supply()
 	}
 	p.lastSeen(token.LastSeenAt)
+	p.multipliers()
 	p.onChain("metaplex_uri", registry.RegisterMetaplexURI, registry.RegisterToken2022URI)
 	p.onChain("update_authority", registry.RegisterMetaplexUpdateAuthority, registry.RegisterToken2022UpdateAuthority)
 	if !p.onChain("name", registry.RegisterMetaplexName, registry.RegisterToken2022Name) {
@@ -105,6 +106,23 @@ func (p *provenance) supply() {
 		}
 	}
 	p.origins["supply"] = newest.Origin
+}
+
+// multipliers: what was announced has one origin, whether its time has come or not.
+func (p *provenance) multipliers() {
+	m := registry.MultipliersOf(func(item string) string { return p.extension(item).Fact.Value })
+	if m.Now != nil {
+		p.origins["ui_multiplier"] = p.extension(m.NowItem).Origin
+	}
+	if m.Next != nil {
+		announced := p.extension(registry.AttributeNewMultiplier).Origin
+		p.origins["next_ui_multiplier"], p.origins["next_ui_multiplier_at"] = announced, announced
+	}
+}
+
+// extension returns what is held of an extension or an attribute of one.
+func (p *provenance) extension(item string) Held {
+	return p.snapshot.held[registerKey(registry.RegisterExtension, item)]
 }
 
 // lastSeen: if no event came after the mint was first seen, last_seen_at has the origin of

@@ -83,6 +83,10 @@ type tokenRow struct {
 	Launchpad   *string `parquet:"launchpad,optional"`
 	Creator     *string `parquet:"creator,optional"`
 	GraduatedAt *int64  `parquet:"graduated_at,optional"`
+
+	UIMultiplier       *float64 `parquet:"ui_multiplier,optional"`
+	NextUIMultiplier   *float64 `parquet:"next_ui_multiplier,optional"`
+	NextUIMultiplierAt *int64   `parquet:"next_ui_multiplier_at,optional"`
 }
 
 type pair struct {
@@ -102,6 +106,7 @@ func tokenRowOf(t *registry.Token) tokenRow {
 		SellerFeeBasisPoints: t.SellerFeeBasisPoints, TokenStandard: t.TokenStandard, Description: t.Description,
 		ExternalURL: t.ExternalURL, Extensions: extensions, Tags: t.Tags,
 		Launchpad: t.Launchpad, Creator: t.Creator, GraduatedAt: t.GraduatedAt,
+		UIMultiplier: t.UIMultiplier, NextUIMultiplier: t.NextUIMultiplier, NextUIMultiplierAt: t.NextUIMultiplierAt,
 	}
 }
 

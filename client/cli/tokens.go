@@ -204,6 +204,7 @@ func (a *ask) showToken(token *rest.Token) error {
 		add("supply", terminal.Amount(*token.Supply, token.Decimals), terminal.Plain)
 	}
 	add("decimals", fmt.Sprint(token.Decimals), terminal.Plain)
+	add("shown amounts", multiplied(token, a.now), terminal.Plain)
 	add("price", dollars(price(token)), terminal.Plain)
 	add("volume 24 h", dollars(token.DailyVolumeUSD), terminal.Plain)
 	add("first seen", a.ago(token.FirstSeenAt), terminal.Plain)

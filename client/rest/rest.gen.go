@@ -889,6 +889,8 @@ const (
 	SearchTokensParamsFieldsMint                 SearchTokensParamsFields = "mint"
 	SearchTokensParamsFieldsMintAuthority        SearchTokensParamsFields = "mint_authority"
 	SearchTokensParamsFieldsName                 SearchTokensParamsFields = "name"
+	SearchTokensParamsFieldsNextUIMultiplier     SearchTokensParamsFields = "next_ui_multiplier"
+	SearchTokensParamsFieldsNextUIMultiplierAt   SearchTokensParamsFields = "next_ui_multiplier_at"
 	SearchTokensParamsFieldsOrganicVolumeUSD     SearchTokensParamsFields = "organic_volume_usd"
 	SearchTokensParamsFieldsPools                SearchTokensParamsFields = "pools"
 	SearchTokensParamsFieldsPriceAt              SearchTokensParamsFields = "price_at"
@@ -906,6 +908,7 @@ const (
 	SearchTokensParamsFieldsTop10Pct             SearchTokensParamsFields = "top10_pct"
 	SearchTokensParamsFieldsTraders24H           SearchTokensParamsFields = "traders_24h"
 	SearchTokensParamsFieldsTrades24H            SearchTokensParamsFields = "trades_24h"
+	SearchTokensParamsFieldsUIMultiplier         SearchTokensParamsFields = "ui_multiplier"
 	SearchTokensParamsFieldsUpdateAuthority      SearchTokensParamsFields = "update_authority"
 	SearchTokensParamsFieldsVolume1HUsd          SearchTokensParamsFields = "volume_1h_usd"
 	SearchTokensParamsFieldsVolume24HUsd         SearchTokensParamsFields = "volume_24h_usd"
@@ -979,6 +982,10 @@ func (e SearchTokensParamsFields) Valid() bool {
 		return true
 	case SearchTokensParamsFieldsName:
 		return true
+	case SearchTokensParamsFieldsNextUIMultiplier:
+		return true
+	case SearchTokensParamsFieldsNextUIMultiplierAt:
+		return true
 	case SearchTokensParamsFieldsOrganicVolumeUSD:
 		return true
 	case SearchTokensParamsFieldsPools:
@@ -1012,6 +1019,8 @@ func (e SearchTokensParamsFields) Valid() bool {
 	case SearchTokensParamsFieldsTraders24H:
 		return true
 	case SearchTokensParamsFieldsTrades24H:
+		return true
+	case SearchTokensParamsFieldsUIMultiplier:
 		return true
 	case SearchTokensParamsFieldsUpdateAuthority:
 		return true
@@ -1063,6 +1072,8 @@ const (
 	ResolveTokensParamsFieldsMint                 ResolveTokensParamsFields = "mint"
 	ResolveTokensParamsFieldsMintAuthority        ResolveTokensParamsFields = "mint_authority"
 	ResolveTokensParamsFieldsName                 ResolveTokensParamsFields = "name"
+	ResolveTokensParamsFieldsNextUIMultiplier     ResolveTokensParamsFields = "next_ui_multiplier"
+	ResolveTokensParamsFieldsNextUIMultiplierAt   ResolveTokensParamsFields = "next_ui_multiplier_at"
 	ResolveTokensParamsFieldsOrganicVolumeUSD     ResolveTokensParamsFields = "organic_volume_usd"
 	ResolveTokensParamsFieldsPools                ResolveTokensParamsFields = "pools"
 	ResolveTokensParamsFieldsPriceAt              ResolveTokensParamsFields = "price_at"
@@ -1080,6 +1091,7 @@ const (
 	ResolveTokensParamsFieldsTop10Pct             ResolveTokensParamsFields = "top10_pct"
 	ResolveTokensParamsFieldsTraders24H           ResolveTokensParamsFields = "traders_24h"
 	ResolveTokensParamsFieldsTrades24H            ResolveTokensParamsFields = "trades_24h"
+	ResolveTokensParamsFieldsUIMultiplier         ResolveTokensParamsFields = "ui_multiplier"
 	ResolveTokensParamsFieldsUpdateAuthority      ResolveTokensParamsFields = "update_authority"
 	ResolveTokensParamsFieldsVolume1HUsd          ResolveTokensParamsFields = "volume_1h_usd"
 	ResolveTokensParamsFieldsVolume24HUsd         ResolveTokensParamsFields = "volume_24h_usd"
@@ -1153,6 +1165,10 @@ func (e ResolveTokensParamsFields) Valid() bool {
 		return true
 	case ResolveTokensParamsFieldsName:
 		return true
+	case ResolveTokensParamsFieldsNextUIMultiplier:
+		return true
+	case ResolveTokensParamsFieldsNextUIMultiplierAt:
+		return true
 	case ResolveTokensParamsFieldsOrganicVolumeUSD:
 		return true
 	case ResolveTokensParamsFieldsPools:
@@ -1186,6 +1202,8 @@ func (e ResolveTokensParamsFields) Valid() bool {
 	case ResolveTokensParamsFieldsTraders24H:
 		return true
 	case ResolveTokensParamsFieldsTrades24H:
+		return true
+	case ResolveTokensParamsFieldsUIMultiplier:
 		return true
 	case ResolveTokensParamsFieldsUpdateAuthority:
 		return true
@@ -1261,6 +1279,8 @@ const (
 	StreamTokensParamsFieldsMint                 StreamTokensParamsFields = "mint"
 	StreamTokensParamsFieldsMintAuthority        StreamTokensParamsFields = "mint_authority"
 	StreamTokensParamsFieldsName                 StreamTokensParamsFields = "name"
+	StreamTokensParamsFieldsNextUIMultiplier     StreamTokensParamsFields = "next_ui_multiplier"
+	StreamTokensParamsFieldsNextUIMultiplierAt   StreamTokensParamsFields = "next_ui_multiplier_at"
 	StreamTokensParamsFieldsOrganicVolumeUSD     StreamTokensParamsFields = "organic_volume_usd"
 	StreamTokensParamsFieldsPools                StreamTokensParamsFields = "pools"
 	StreamTokensParamsFieldsPriceAt              StreamTokensParamsFields = "price_at"
@@ -1278,6 +1298,7 @@ const (
 	StreamTokensParamsFieldsTop10Pct             StreamTokensParamsFields = "top10_pct"
 	StreamTokensParamsFieldsTraders24H           StreamTokensParamsFields = "traders_24h"
 	StreamTokensParamsFieldsTrades24H            StreamTokensParamsFields = "trades_24h"
+	StreamTokensParamsFieldsUIMultiplier         StreamTokensParamsFields = "ui_multiplier"
 	StreamTokensParamsFieldsUpdateAuthority      StreamTokensParamsFields = "update_authority"
 	StreamTokensParamsFieldsVolume1HUsd          StreamTokensParamsFields = "volume_1h_usd"
 	StreamTokensParamsFieldsVolume24HUsd         StreamTokensParamsFields = "volume_24h_usd"
@@ -1351,6 +1372,10 @@ func (e StreamTokensParamsFields) Valid() bool {
 		return true
 	case StreamTokensParamsFieldsName:
 		return true
+	case StreamTokensParamsFieldsNextUIMultiplier:
+		return true
+	case StreamTokensParamsFieldsNextUIMultiplierAt:
+		return true
 	case StreamTokensParamsFieldsOrganicVolumeUSD:
 		return true
 	case StreamTokensParamsFieldsPools:
@@ -1384,6 +1409,8 @@ func (e StreamTokensParamsFields) Valid() bool {
 	case StreamTokensParamsFieldsTraders24H:
 		return true
 	case StreamTokensParamsFieldsTrades24H:
+		return true
+	case StreamTokensParamsFieldsUIMultiplier:
 		return true
 	case StreamTokensParamsFieldsUpdateAuthority:
 		return true
@@ -1480,6 +1507,8 @@ const (
 	GetTokenParamsFieldsMint                 GetTokenParamsFields = "mint"
 	GetTokenParamsFieldsMintAuthority        GetTokenParamsFields = "mint_authority"
 	GetTokenParamsFieldsName                 GetTokenParamsFields = "name"
+	GetTokenParamsFieldsNextUIMultiplier     GetTokenParamsFields = "next_ui_multiplier"
+	GetTokenParamsFieldsNextUIMultiplierAt   GetTokenParamsFields = "next_ui_multiplier_at"
 	GetTokenParamsFieldsOrganicVolumeUSD     GetTokenParamsFields = "organic_volume_usd"
 	GetTokenParamsFieldsPools                GetTokenParamsFields = "pools"
 	GetTokenParamsFieldsPriceAt              GetTokenParamsFields = "price_at"
@@ -1497,6 +1526,7 @@ const (
 	GetTokenParamsFieldsTop10Pct             GetTokenParamsFields = "top10_pct"
 	GetTokenParamsFieldsTraders24H           GetTokenParamsFields = "traders_24h"
 	GetTokenParamsFieldsTrades24H            GetTokenParamsFields = "trades_24h"
+	GetTokenParamsFieldsUIMultiplier         GetTokenParamsFields = "ui_multiplier"
 	GetTokenParamsFieldsUpdateAuthority      GetTokenParamsFields = "update_authority"
 	GetTokenParamsFieldsVolume1HUsd          GetTokenParamsFields = "volume_1h_usd"
 	GetTokenParamsFieldsVolume24HUsd         GetTokenParamsFields = "volume_24h_usd"
@@ -1570,6 +1600,10 @@ func (e GetTokenParamsFields) Valid() bool {
 		return true
 	case GetTokenParamsFieldsName:
 		return true
+	case GetTokenParamsFieldsNextUIMultiplier:
+		return true
+	case GetTokenParamsFieldsNextUIMultiplierAt:
+		return true
 	case GetTokenParamsFieldsOrganicVolumeUSD:
 		return true
 	case GetTokenParamsFieldsPools:
@@ -1603,6 +1637,8 @@ func (e GetTokenParamsFields) Valid() bool {
 	case GetTokenParamsFieldsTraders24H:
 		return true
 	case GetTokenParamsFieldsTrades24H:
+		return true
+	case GetTokenParamsFieldsUIMultiplier:
 		return true
 	case GetTokenParamsFieldsUpdateAuthority:
 		return true
@@ -2725,6 +2761,16 @@ type Token struct {
 	// Name Empty when nobody says. Cleaned as symbol.
 	Name string `json:"name"`
 
+	// NextUIMultiplier The multiplier from next_ui_multiplier_at on; absent when no other was announced.
+	//
+	// Examples: 1.5
+	NextUIMultiplier *float64 `json:"next_ui_multiplier,omitempty"`
+
+	// NextUIMultiplierAt From when next_ui_multiplier holds, epoch milliseconds; it may have passed.
+	//
+	// Examples: 1800086400000
+	NextUIMultiplierAt *int `json:"next_ui_multiplier_at,omitempty"`
+
 	// OrganicVolumeUSD With its name among `fields` only. The member of Market of that name.
 	OrganicVolumeUSD *MarketFigure `json:"organic_volume_usd,omitempty"`
 
@@ -2763,8 +2809,13 @@ type Token struct {
 	Traders24H *MarketCount `json:"traders_24h,omitempty"`
 
 	// Trades24H With its name among `fields` only. The member of Market of that name; null where the token was not traded.
-	Trades24H       *MarketCount `json:"trades_24h,omitempty"`
-	UpdateAuthority *string      `json:"update_authority,omitempty"`
+	Trades24H *MarketCount `json:"trades_24h,omitempty"`
+
+	// UIMultiplier Of mints with Token-2022's scaled amounts only: what wallets multiply shown amounts by until next_ui_multiplier_at. Supply, amounts and prices are of raw amounts, which it does not touch. Absent also where an instruction announced another multiplier and the account was not read since.
+	//
+	// Examples: 1.25
+	UIMultiplier    *float64 `json:"ui_multiplier,omitempty"`
+	UpdateAuthority *string  `json:"update_authority,omitempty"`
 
 	// Volume1HUsd With its name among `fields` only. The member of Market of that name.
 	Volume1HUsd *MarketFigure `json:"volume_1h_usd,omitempty"`
@@ -2864,6 +2915,16 @@ type TokenFields struct {
 	// Name Empty when nobody says. Cleaned as symbol.
 	Name *string `json:"name,omitempty"`
 
+	// NextUIMultiplier The multiplier from next_ui_multiplier_at on; absent when no other was announced.
+	//
+	// Examples: 1.5
+	NextUIMultiplier *float64 `json:"next_ui_multiplier,omitempty"`
+
+	// NextUIMultiplierAt From when next_ui_multiplier holds, epoch milliseconds; it may have passed.
+	//
+	// Examples: 1800086400000
+	NextUIMultiplierAt *int `json:"next_ui_multiplier_at,omitempty"`
+
 	// OrganicVolumeUSD With its name among `fields` only. The member of Market of that name.
 	OrganicVolumeUSD *MarketFigure `json:"organic_volume_usd,omitempty"`
 
@@ -2902,8 +2963,13 @@ type TokenFields struct {
 	Traders24H *MarketCount `json:"traders_24h,omitempty"`
 
 	// Trades24H With its name among `fields` only. The member of Market of that name; null where the token was not traded.
-	Trades24H       *MarketCount `json:"trades_24h,omitempty"`
-	UpdateAuthority *string      `json:"update_authority,omitempty"`
+	Trades24H *MarketCount `json:"trades_24h,omitempty"`
+
+	// UIMultiplier Of mints with Token-2022's scaled amounts only: what wallets multiply shown amounts by until next_ui_multiplier_at. Supply, amounts and prices are of raw amounts, which it does not touch. Absent also where an instruction announced another multiplier and the account was not read since.
+	//
+	// Examples: 1.25
+	UIMultiplier    *float64 `json:"ui_multiplier,omitempty"`
+	UpdateAuthority *string  `json:"update_authority,omitempty"`
 
 	// Volume1HUsd With its name among `fields` only. The member of Market of that name.
 	Volume1HUsd *MarketFigure `json:"volume_1h_usd,omitempty"`

@@ -729,6 +729,21 @@ export interface components {
             creator?: string | null;
             /** @description Block time at which the launchpad moved its trading to a pool, epoch milliseconds; null where that was not seen. */
             graduated_at?: number | null;
+            /**
+             * @description Of mints with Token-2022's scaled amounts only: what wallets multiply shown amounts by until next_ui_multiplier_at. Supply, amounts and prices are of raw amounts, which it does not touch. Absent also where an instruction announced another multiplier and the account was not read since.
+             * @example 1.25
+             */
+            ui_multiplier?: number;
+            /**
+             * @description The multiplier from next_ui_multiplier_at on; absent when no other was announced.
+             * @example 1.5
+             */
+            next_ui_multiplier?: number;
+            /**
+             * @description From when next_ui_multiplier holds, epoch milliseconds; it may have passed.
+             * @example 1800086400000
+             */
+            next_ui_multiplier_at?: number;
             match?: components["schemas"]["Match"];
             /** @description With evidence=true only. Null with as_of_slot, as there is none of the past. */
             evidence?: components["schemas"]["Evidence"] | null;
@@ -1953,7 +1968,7 @@ export interface components {
         /** @description Whether each row says what happened to the token in the last 5 minutes, hour, 6 hours and 24 hours. */
         windows: boolean;
         /** @description Only these fields of each row, with commas between or each in a parameter of its own, in the order of Token. match, evidence, lists, market and windows may be named too, where they can be asked for, and so may single figures of the market and of the holders, which then are members of the row, null where there is none. */
-        fields: ("mint" | "symbol" | "name" | "decimals" | "logo_url" | "logo_status" | "is_token22" | "daily_volume_usd" | "first_seen_at" | "last_seen_at" | "supply" | "mint_authority" | "freeze_authority" | "metaplex_uri" | "update_authority" | "seller_fee_basis_points" | "token_standard" | "description" | "external_url" | "extensions" | "tags" | "launchpad" | "creator" | "graduated_at" | "evidence" | "lists" | "market" | "windows" | "price_usd" | "price_at" | "price_change_5m" | "price_change_1h" | "price_change_6h" | "price_change_24h" | "price_since_24h" | "market_cap_usd" | "market_cap_withheld" | "fdv_usd" | "held_usd" | "liquidity_usd" | "liquidity_at" | "volume_5m_usd" | "volume_1h_usd" | "volume_6h_usd" | "volume_24h_usd" | "organic_volume_usd" | "trades_24h" | "traders_24h" | "pools" | "first_pool_at" | "as_of" | "holders" | "holders_change_24h" | "top10_pct")[];
+        fields: ("mint" | "symbol" | "name" | "decimals" | "logo_url" | "logo_status" | "is_token22" | "daily_volume_usd" | "first_seen_at" | "last_seen_at" | "supply" | "mint_authority" | "freeze_authority" | "metaplex_uri" | "update_authority" | "seller_fee_basis_points" | "token_standard" | "description" | "external_url" | "extensions" | "tags" | "launchpad" | "creator" | "graduated_at" | "ui_multiplier" | "next_ui_multiplier" | "next_ui_multiplier_at" | "evidence" | "lists" | "market" | "windows" | "price_usd" | "price_at" | "price_change_5m" | "price_change_1h" | "price_change_6h" | "price_change_24h" | "price_since_24h" | "market_cap_usd" | "market_cap_withheld" | "fdv_usd" | "held_usd" | "liquidity_usd" | "liquidity_at" | "volume_5m_usd" | "volume_1h_usd" | "volume_6h_usd" | "volume_24h_usd" | "organic_volume_usd" | "trades_24h" | "traders_24h" | "pools" | "first_pool_at" | "as_of" | "holders" | "holders_change_24h" | "top10_pct")[];
     };
     requestBodies: never;
     headers: {

@@ -156,7 +156,11 @@ func setPayload(t *rapid.T, e *eventspb.TokenEvent) {
 	case 5:
 		e.Payload = &eventspb.TokenEvent_MetadataSet{MetadataSet: metadata(t)}
 	case 6:
-		e.Payload = &eventspb.TokenEvent_ExtensionSet{ExtensionSet: pointer(t, e.GetMint())}
+		set := pointer(t, e.GetMint())
+		if rapid.Bool().Draw(t, "scaled") {
+			set = scaled(t)
+		}
+		e.Payload = &eventspb.TokenEvent_ExtensionSet{ExtensionSet: set}
 	case 7:
 		e.Payload = &eventspb.TokenEvent_CloseMint{CloseMint: &eventspb.CloseMint{}}
 	case 8:
@@ -211,6 +215,26 @@ func pointer(t *rapid.T, mint []byte) *eventspb.ExtensionSet {
 		Extension:  registry.ExtensionMetadataPointer,
 		Attributes: []*eventspb.Attribute{{Name: "authority"}, {Name: registry.AttributeMetadataAddress, Value: address}},
 	}
+}
+
+// scaled draws scaled amounts: of the instruction that begins them, or of one that changes them. In
+// the account all attributes are stated.
+func scaled(t *rapid.T) *eventspb.ExtensionSet {
+	multiplier := func(label string) string {
+		return rapid.SampledFrom([]string{"1", "1.5", "0.1", "1e-07", "3.0000000000000004", "1.7976931348623157e+308", "0", "-1", "NaN", "+Inf", ""}).Draw(t, label)
+	}
+	set := &eventspb.ExtensionSet{Extension: "scaled_ui_amount"}
+	add := func(name, value string) {
+		set.Attributes = append(set.Attributes, &eventspb.Attribute{Name: name, Value: value})
+	}
+	if rapid.Bool().Draw(t, "states the present one") {
+		add("multiplier", multiplier("multiplier"))
+	}
+	add("new_multiplier", multiplier("new multiplier"))
+	add("new_multiplier_effective_timestamp", rapid.SampledFrom([]string{
+		"0", "-1", "1", "1800000000", "10413791999", "10413792000", "9223372036854775807", "-9223372036854775808", "x", "",
+	}).Draw(t, "from"))
+	return set
 }
 
 var images = []string{"https://example.org/a.png", "https://example.org/b.png", "b it.png", ""}

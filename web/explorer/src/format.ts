@@ -1,5 +1,5 @@
 // Figures for people. What is cut off here stands in a tooltip at the place of use.
-import type { Launchpad } from "./api";
+import type { Launchpad, Token } from "./api";
 
 const compact = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 2 });
 const whole = new Intl.NumberFormat("en");
@@ -152,3 +152,12 @@ export const launchpads = Object.keys(launchpadNames) as Launchpad[];
 
 /** launchpadName is what people call a launchpad. */
 export const launchpadName = (launchpad: Launchpad) => launchpadNames[launchpad];
+
+/**
+ * multipliers are what wallets multiply shown amounts of a token by: now, and from at on, in epoch milliseconds. A number that was
+ * announced is the present one once its time has come.
+ */
+export function multipliers(token: Token): { now?: number; next?: number; at?: number } {
+  const { ui_multiplier: now, next_ui_multiplier: next, next_ui_multiplier_at: at } = token;
+  return next != null && at != null && at <= Date.now() ? { now: next } : { now, next, at };
+}

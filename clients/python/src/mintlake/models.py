@@ -1932,6 +1932,29 @@ class TokenFields(BaseModel):
             description='Block time at which the launchpad moved its trading to a pool, epoch milliseconds; null where that was not seen.'
         ),
     ] = None
+    ui_multiplier: Annotated[
+        float | None,
+        Field(
+            description="Of mints with Token-2022's scaled amounts only: what wallets multiply shown amounts by until next_ui_multiplier_at. Supply, amounts and prices are of raw amounts, which it does not touch. Absent also where an instruction announced another multiplier and the account was not read since.",
+            examples=[1.25],
+            gt=0.0,
+        ),
+    ] = None
+    next_ui_multiplier: Annotated[
+        float | None,
+        Field(
+            description='The multiplier from next_ui_multiplier_at on; absent when no other was announced.',
+            examples=[1.5],
+            gt=0.0,
+        ),
+    ] = None
+    next_ui_multiplier_at: Annotated[
+        int | None,
+        Field(
+            description='From when next_ui_multiplier holds, epoch milliseconds; it may have passed.',
+            examples=[1800086400000],
+        ),
+    ] = None
     match: Match | None = None
     evidence: Annotated[
         Evidence | None,

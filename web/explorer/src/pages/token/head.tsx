@@ -1,7 +1,7 @@
 // The head of a token's page: who it is, where it is at home, what the figures say.
 import type { ComponentChildren } from "preact";
 import type { Token } from "../../api";
-import { count, cut, launchpadName, percent, plain, short, title } from "../../format";
+import { absolute, count, cut, launchpadName, multipliers, percent, plain, short, title } from "../../format";
 import { Address, Ago, Amount, Copy, Logo, OnChain, Price, Text, Usd } from "../../parts/small";
 import { judge } from "../../parts/mark";
 import { sol, swapURL } from "../quote/swap";
@@ -131,6 +131,7 @@ export function Head({ token }: { token: Token }) {
           <Amount raw={token.supply} decimals={token.decimals} />
         </Figure>
         <Figure name="Decimals">{token.decimals}</Figure>
+        <Multiplier token={token} />
         <Figure name="First seen">
           <Ago ms={token.first_seen_at} />
         </Figure>
@@ -149,6 +150,18 @@ export function Head({ token }: { token: Token }) {
         )}
       </dl>
     </>
+  );
+}
+
+/** What wallets multiply shown amounts by; nothing for most tokens. */
+function Multiplier({ token }: { token: Token }) {
+  const { now, next, at } = multipliers(token);
+  if (now == null && next == null) return null;
+  return (
+    <Figure name="Shown amounts">
+      <span title="Wallets multiply amounts by this number. Prices, supply and amounts here are of raw amounts.">× {now ?? "?"}</span>
+      {next != null && at != null && ` (× ${next} from ${absolute(at)})`}
+    </Figure>
   );
 }
 

@@ -1,6 +1,7 @@
 // What others can do to those who hold the token: a sentence for each authority, extension and oddity.
 import type { ComponentChildren } from "preact";
 import type { Evidence, Token } from "../../api";
+import { absolute, multipliers } from "../../format";
 import { Address, Section } from "../../parts/small";
 
 type Tone = "danger" | "warn" | "calm";
@@ -17,7 +18,6 @@ const sentences: Partial<Record<Signal, [Tone, string]>> = {
   permissioned_burn: ["warn", "Burning needs somebody's permission."],
   mint_close_authority: ["warn", "The mint account can be closed once its supply is zero, and made anew with other rules."],
   thin_market: ["warn", "Its pools hold too little, or too few trade it, for its price to mean much."],
-  scaled_ui_amount: ["warn", "Shown amounts are multiplied by a number that one key can change."],
   interest_bearing: ["calm", "Shown amounts grow by an interest rate; no tokens are made by it."],
   confidential_transfer: ["calm", "Amounts of transfers can be hidden."],
   url_in_name: ["danger", "Its symbol or name holds a web address, as baits do."],
@@ -36,7 +36,7 @@ export function Powers({ token }: { token: Token }) {
     items.push({ tone: "warn", text: <><Address value={token.update_authority} what="the update authority" /> can change its name, symbol and logo, as far as the metadata is mutable.</> });
   }
   for (const signal of token.evidence?.signals ?? []) {
-    const sentence = sentences[signal];
+    const sentence = signal === "scaled_ui_amount" ? scaled(token) : sentences[signal];
     if (sentence) items.push({ tone: sentence[0], text: sentence[1] });
   }
   const order: Tone[] = ["danger", "warn", "calm"];
@@ -52,6 +52,14 @@ export function Powers({ token }: { token: Token }) {
       </ul>
     </Section>
   );
+}
+
+/** scaled says by which number shown amounts are multiplied, as far as it is known. */
+function scaled(token: Token): [Tone, string] {
+  const { now, next, at } = multipliers(token);
+  const present = now == null ? "a number" : String(now);
+  const coming = next != null && at != null ? `, from ${absolute(at)} on by ${next}` : "";
+  return ["warn", `Shown amounts are multiplied by ${present}${coming}; one key can change that. Prices here are of raw amounts.`];
 }
 
 function authority(key: string | null | undefined, read: boolean, can: string, nobody: string, unknown: string): { tone: Tone; text: ComponentChildren } {
