@@ -33,14 +33,10 @@ const (
 	// pauses is how many times as long as its last count a mint waits until it is counted again. So
 	// a mint of a million holders takes a twentieth of a processor, and is some seconds old.
 	pauses = 20
-	// alone is the number of accounts from which a mint is counted in a statement of its own.
-	alone = 50_000
-	// slow is the time from which a statement of several mints counts as slow: each is counted
-	// alone the next time, as one with few accounts may have millions of changes. Those that then
-	// take a tenth of that are counted with others again.
-	slow = time.Second
-	// mostSlow bounds the mints that are remembered for it.
-	mostSlow = 100_000
+	// alone is the number of accounts from which a mint is counted in a statement of its own, and
+	// aloneChanges that of changes: one account may have millions.
+	alone        = 50_000
+	aloneChanges = 200_000
 	// failedPause is how long a mint waits at least whose count failed.
 	failedPause = 30 * time.Second
 	// sample is how many complete mints are compared with their supply at a time, and sampleEvery
@@ -53,9 +49,9 @@ const (
 type Mint struct {
 	Mint string
 	// Touched is the offset behind the last record stored; Accounts is how many accounts the mint
-	// had at the last count.
-	Touched  int64
-	Accounts uint64
+	// had at the last count, and Changes how many changes of them were read for it.
+	Touched           int64
+	Accounts, Changes uint64
 }
 
 // Difference is a mint whose balances, counted up to a slot, are not its supply.
@@ -104,8 +100,8 @@ type Holders struct {
 	suspects []Difference
 	// due is when a mint may be counted again; those that may at once are not in it.
 	due map[string]time.Time
-	// slow are mints to be counted alone.
-	slow map[string]struct{}
+	// failed are the mints of a statement that failed: each is counted alone the next time.
+	failed map[string]struct{}
 	// again is when what came late is looked for again, reach when gaps are.
 	again, reach time.Time
 	// whole and floor are what was found last.
@@ -122,7 +118,7 @@ func New(deps Deps) (*Holders, error) {
 	if err != nil {
 		return nil, fmt.Errorf("holders: %w", err)
 	}
-	return &Holders{deps: deps, metrics: metrics, due: map[string]time.Time{}, slow: map[string]struct{}{}, now: time.Now}, nil
+	return &Holders{deps: deps, metrics: metrics, due: map[string]time.Time{}, failed: map[string]struct{}{}, now: time.Now}, nil
 }
 
 // Run counts until ctx ends; then it returns nil. It retries transient errors of ClickHouse, and
@@ -224,7 +220,7 @@ func (h *Holders) chunks(mints []Mint) [][]Mint {
 	var all [][]Mint
 	var small []Mint
 	for _, m := range mints {
-		if _, isSlow := h.slow[m.Mint]; isSlow || m.Accounts >= alone {
+		if _, has := h.failed[m.Mint]; has || m.Accounts >= alone || m.Changes >= aloneChanges {
 			all = append(all, []Mint{m})
 		} else {
 			small = append(small, m)
@@ -237,7 +233,13 @@ func (h *Holders) count(ctx context.Context, mints []Mint) error {
 	began := h.now()
 	err := h.deps.Store.Count(ctx, mints, h.whole, h.floor)
 	took := h.now().Sub(began)
-	h.remember(mints, took, err != nil)
+	for _, mint := range mints {
+		if err == nil {
+			delete(h.failed, mint.Mint)
+		} else {
+			h.failed[mint.Mint] = struct{}{}
+		}
+	}
 	if err != nil {
 		if len(mints) == 1 {
 			h.due[mints[0].Mint] = began.Add(took + max(failedPause, took*pauses))
@@ -254,21 +256,6 @@ func (h *Holders) count(ctx context.Context, mints []Mint) error {
 		h.due[mint.Mint] = began.Add(took + wait)
 	}
 	return nil
-}
-
-// remember notes which mints are counted alone the next time.
-func (h *Holders) remember(mints []Mint, took time.Duration, failed bool) {
-	switch {
-	case len(mints) == 1 && !failed && took < slow/10:
-		delete(h.slow, mints[0].Mint)
-	case failed || took >= slow:
-		if len(h.slow) > mostSlow {
-			clear(h.slow)
-		}
-		for _, mint := range mints {
-			h.slow[mint.Mint] = struct{}{}
-		}
-	}
 }
 
 // compare compares balances with supplies. Another projector writes supplies, and either may be

@@ -43,9 +43,9 @@ func (c *ClickHouse) Retryable(err error) bool { return clickhouse.Retryable(err
 
 // Changed implements Store.
 func (c *ClickHouse) Changed(ctx context.Context) ([]Mint, error) {
-	return c.mints(ctx, `SELECT b.mint, b.touched, h.accounts
+	return c.mints(ctx, `SELECT b.mint, b.touched, h.accounts, h.changes
 FROM (SELECT mint, max(touched) AS touched FROM `+c.database+`.balance_mints_raw GROUP BY mint) AS b
-LEFT JOIN (SELECT mint, argMax(touched, counted_at) AS touched, argMax(accounts, counted_at) AS accounts FROM `+c.database+`.holder_counts_raw GROUP BY mint) AS h ON b.mint = h.mint
+LEFT JOIN (SELECT mint, argMax(touched, counted_at) AS touched, argMax(accounts, counted_at) AS accounts, argMax(changes, counted_at) AS changes FROM `+c.database+`.holder_counts_raw GROUP BY mint) AS h ON b.mint = h.mint
 WHERE b.touched != h.touched`)
 }
 
@@ -64,7 +64,7 @@ func (c *ClickHouse) mints(ctx context.Context, query string) ([]Mint, error) {
 	err := clickhouse.Each(ctx, c.conn, func(rows driver.Rows) error {
 		list = append(list, Mint{})
 		last := &list[len(list)-1]
-		return rows.Scan(&last.Mint, &last.Touched, &last.Accounts)
+		return rows.Scan(&last.Mint, &last.Touched, &last.Accounts, &last.Changes)
 	}, query+" LIMIT "+strconv.Itoa(maxChanged))
 	return list, err
 }

@@ -1,7 +1,7 @@
 -- Counts the holders of mints. In: {mints}, quoted; {touched}, up to where each had changed before this began; {burned}, quoted raw keys; {floor}, the lowest slot of the changes that are held; {whole}, the slot
 -- from which there is no gap. Whether a mint is complete is for the view holder_counts to say: a gap may come, or be filled, after the count.
 INSERT INTO {database}.holder_counts_raw
-    (mint, holders, accounts, balance, top, top10, holes, unopened, created_slot, based_slot, based_from, pools, proved_since, as_of_slot, touched, counted_at)
+    (mint, holders, accounts, balance, top, top10, holes, unopened, changes, created_slot, based_slot, based_from, pools, proved_since, as_of_slot, touched, counted_at)
 WITH
     books AS (
         SELECT mint, transform(mint, [{mints}], [{touched}], toInt64(0)) AS upto, based, if(pages_from = 0, based, pages_from) AS based_from
@@ -48,7 +48,7 @@ WITH
     ),
     -- A first change that does not open its account follows one that was never seen, or that is no longer held.
     holes AS (
-        SELECT mint,
+        SELECT mint, count() AS changes,
             countIf(slot > based AND NOT is_read AND previous.4 = 1 AND (previous.1 != open_before OR open_before AND (previous.3 != amount_before OR
                 previous.2 != owner_before AND previous.2 != toFixedString('', 32) AND owner_before != toFixedString('', 32)))) AS inside,
             countIf(slot > based AND NOT is_read AND previous.4 = 0 AND open_before) AS first
@@ -60,7 +60,7 @@ WITH
 SELECT books.mint AS mint, counts.holders, counts.accounts, counts.balance,
     arrayMap(o -> (o.2, bitNot(o.1), o.3, o.4), counts.highest) AS top,
     arraySum(arrayMap(o -> bitNot(o.1), counts.held)) AS top10,
-    holes.inside, holes.first, born.slot, books.based, books.based_from, listed.keys,
+    holes.inside, holes.first, holes.changes, born.slot, books.based, books.based_from, listed.keys,
     multiIf((multiIf(born.slot > 0 AND born.slot >= {whole}, born.slot, books.based > 0 AND books.based_from >= {whole}, books.based, 0) AS since) = 0 OR holes.inside > 0, 0, since >= {floor}, if(holes.first = 0, since, 0), before.proved_since) AS proved_since,
     latest.slot AS as_of_slot, books.upto, now64(3)
 FROM books

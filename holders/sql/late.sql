@@ -1,7 +1,7 @@
 -- Mints whose creation, or a pool, came to the tables after their holders were counted: other projectors write them. A lone transaction may have slot 0,
 -- which tells nothing.
-SELECT h.mint, h.touched, h.accounts
-FROM (SELECT mint, touched, accounts, created_slot, pools FROM {database}.holder_counts_raw FINAL) AS h
+SELECT h.mint, h.touched, h.accounts, h.changes
+FROM (SELECT mint, touched, accounts, changes, created_slot, pools FROM {database}.holder_counts_raw FINAL) AS h
 LEFT JOIN (SELECT DISTINCT mint FROM {database}.created_mints_raw WHERE slot > 0) AS c ON c.mint = h.mint
 LEFT JOIN (
     SELECT mint, uniqExact(address) AS keys
