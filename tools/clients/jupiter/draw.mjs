@@ -1,6 +1,13 @@
 // What a swap of the suite asks for, drawn from a seed.
 export const SOL = 'So11111111111111111111111111111111111111112';
 
+// Those of a quote and of its transaction that are drawn. Amount, pair, slippage and user are always given.
+export const parameters = [
+  'dexes', 'excludeDexes', 'onlyDirectRoutes', 'restrictIntermediateTokens', 'maxAccounts', 'asLegacyTransaction', 'platformFeeBps', 'instructionVersion',
+  'prioritizationFeeLamports', 'computeUnitPriceMicroLamports', 'dynamicComputeUnitLimit', 'skipUserAccountsRpcCalls', 'payer', 'destinationTokenAccount',
+  'nativeDestinationAccount', 'wrapAndUnwrapSol', 'feeAccount',
+];
+
 // random is mulberry32: the same seed draws the same numbers.
 export function random(seed) {
   let state = seed >>> 0;
