@@ -11,8 +11,8 @@ import (
 type swapCounts struct {
 	mu                                         sync.Mutex
 	landed, failed, equal, moved, hops, splits int
-	// tables counts transactions with lookup tables.
-	tables int
+	// tables counts transactions with lookup tables, sent those that the swap API sent.
+	tables, sent int
 	// venues counts swaps, versions transactions.
 	venues, versions map[string]int
 	// expired were sent too late for their blockhash; mostExpired may be.
@@ -45,6 +45,12 @@ func (s *swapper) judge(seen *swapCounts, q *swapQuote, r *swapResult, src, dst 
 	seen.mu.Lock()
 	defer seen.mu.Unlock()
 	flows := r.flows(s.user)
+	if r.told != nil {
+		seen.sent++
+		if err := r.told.holds(r, -flows[src], flows[dst]); err != nil {
+			return err
+		}
+	}
 	if r.Meta.Err != nil {
 		seen.failed++
 		for mint, flow := range flows {

@@ -42,7 +42,10 @@ func (s *swapper) keep() error {
 	if err != nil {
 		return err
 	}
-	result, err := s.land(base64.StdEncoding.EncodeToString(wire), latest.Value.LastValidBlockHeight)
+	if wire, err = signed(wire, s.key); err != nil {
+		return err
+	}
+	result, err := s.submit(wire, latest.Value.LastValidBlockHeight)
 	if err == nil && result.Meta.Err != nil {
 		err = fmt.Errorf("wrap SOL: %v", result.Meta.Err)
 	}
