@@ -12,7 +12,6 @@ package balances
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -31,8 +30,6 @@ const (
 	// batchWait is how long a batch gathers. The more it has, the fewer rows the tables of current
 	// balances get for accounts that change in every block.
 	batchWait = 2 * time.Second
-	// flushTimeout bounds the work on one batch after a stop was asked for.
-	flushTimeout = 5 * time.Second
 )
 
 // Topics returns the topics that the projector's consumer reads.
@@ -54,11 +51,7 @@ type Deps struct {
 }
 
 // Projector is the component.
-type Projector struct {
-	deps               Deps
-	step               delivery.Step
-	changes, transfers prometheus.Counter
-}
+type Projector = delivery.Projector[*Batch]
 
 // New makes a projector that does nothing until Run.
 func New(deps Deps) (*Projector, error) {
@@ -68,42 +61,22 @@ func New(deps Deps) (*Projector, error) {
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: "mintlake_balances_" + name, Help: help})
 	}
-	p := &Projector{
-		deps:      deps,
-		changes:   counter("changes_total", "Changes of token accounts stored, repeated ones included."),
-		transfers: counter("transfers_total", "Transfers stored, repeated ones included."),
-	}
+	changes := counter("changes_total", "Changes of token accounts stored, repeated ones included.")
+	transfers := counter("transfers_total", "Transfers stored, repeated ones included.")
 	letters := counter("dead_letters_total", "Records of balances and transfers that are no message of their topic.")
-	p.step = delivery.Step{
-		Consumer: deps.Consumer, Logger: deps.Logger, What: "balances", Retryable: deps.Store.Retryable,
-		Letters: delivery.Letters{Producer: deps.Producer, Logger: deps.Logger, Written: letters},
-		Refused: counter("store_errors_total", "Batches of balances that ClickHouse refused; they are tried again."),
-		Limits:  counter("write_limits_total", "Writes of balances that ClickHouse did not end within clickhouse.write_limit; they are killed and tried again."),
+	p := &Projector{
+		Step: delivery.Step{
+			Consumer: deps.Consumer, Logger: deps.Logger, What: "balances", Retryable: deps.Store.Retryable,
+			Letters: delivery.Letters{Producer: deps.Producer, Logger: deps.Logger, Written: letters},
+			Refused: counter("store_errors_total", "Batches of balances that ClickHouse refused; they are tried again."),
+			Limits:  counter("write_limits_total", "Writes of balances that ClickHouse did not end within clickhouse.write_limit; they are killed and tried again."),
+		},
+		Size: delivery.Batches{Records: batchRecords, Wait: batchWait},
+		New:  NewBatch, Add: (*Batch).Add, Insert: deps.Store.Insert,
+		Stored: func(batch *Batch) {
+			changes.Add(float64(len(batch.changes)))
+			transfers.Add(float64(len(batch.transfers)))
+		},
 	}
-	return p, counters.Register(deps.Registerer, p.changes, p.transfers, letters, p.step.Refused, p.step.Limits)
-}
-
-// Run projects until ctx ends, then finishes the current batch and returns nil. An error needs an
-// operator: the tables refuse what this binary writes, or Kafka does not let it read records or
-// write dead letters.
-func (p *Projector) Run(ctx context.Context) error {
-	err := delivery.Run(ctx, p.deps.Consumer, delivery.Batches{Records: batchRecords, Wait: batchWait}, p.deps.Logger, p.project)
-	if err != nil {
-		return fmt.Errorf("projector of balances: %w", err)
-	}
-	return nil
-}
-
-// project stores one batch and commits it. After ctx ends it has flushTimeout to finish.
-func (p *Projector) project(ctx context.Context, records []kafka.Record) error {
-	work, cancel := delivery.Graceful(ctx, flushTimeout)
-	defer cancel()
-	batch := NewBatch()
-	err := p.step.Do(work, records, batch.Add, func(ctx context.Context) error { return p.deps.Store.Insert(ctx, batch) })
-	if err != nil {
-		return err
-	}
-	p.changes.Add(float64(len(batch.changes)))
-	p.transfers.Add(float64(len(batch.transfers)))
-	return nil
+	return p, counters.Register(deps.Registerer, changes, transfers, letters, p.Refused, p.Limits)
 }

@@ -12,7 +12,6 @@ package swaps
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -32,8 +31,6 @@ const (
 	// change little. Each batch is five inserts, which cost ClickHouse some 15 ms of a processor
 	// each, however few their rows are.
 	batchWait = 2 * time.Second
-	// flushTimeout bounds the work on one batch after a stop was asked for.
-	flushTimeout = 5 * time.Second
 )
 
 // Topics returns the topics that the projector's consumer reads.
@@ -56,53 +53,26 @@ type Deps struct {
 }
 
 // Projector is the component.
-type Projector struct {
-	deps    Deps
-	metrics *metrics
-}
+type Projector = delivery.Projector[*Batch]
 
 // New makes a projector that does nothing until Run.
 func New(deps Deps) (*Projector, error) {
 	if deps.Consumer == nil || deps.Producer == nil || deps.Store == nil || deps.Logger == nil {
-		return nil, errors.New("swaps: consumer, producer, store and logger are required")
+		return nil, errors.New("projector of swaps: consumer, producer, store and logger are required")
 	}
-	metrics, err := newMetrics(deps.Registerer)
-	if err != nil {
-		return nil, fmt.Errorf("swaps: %w", err)
-	}
-	return &Projector{deps: deps, metrics: metrics}, nil
-}
-
-// Run projects until ctx ends, then finishes the current batch and returns nil. An error needs an
-// operator: the tables refuse what this binary writes, or Kafka does not let it read records or
-// write dead letters.
-func (p *Projector) Run(ctx context.Context) error {
-	err := delivery.Run(ctx, p.deps.Consumer, delivery.Batches{Records: batchRecords, Wait: batchWait}, p.deps.Logger, p.project)
-	if err != nil {
-		return fmt.Errorf("swaps: %w", err)
-	}
-	return nil
-}
-
-// project stores one batch and commits it. After ctx ends it has flushTimeout to finish, so that a
-// stop loses no work.
-func (p *Projector) project(ctx context.Context, records []kafka.Record) (err error) {
-	work, cancel := delivery.Graceful(ctx, flushTimeout)
-	defer cancel()
-	work, span := p.deps.Tracer.Batch(work, "project swaps", records)
-	defer func() { span.EndWith(err) }()
-	batch := NewBatch()
-	step := delivery.Step{
-		Consumer: p.deps.Consumer, Logger: p.deps.Logger, What: "swaps", Retryable: p.deps.Store.Retryable,
-		Letters: delivery.Letters{Producer: p.deps.Producer, Logger: p.deps.Logger, Written: p.metrics.deadLetters},
-		Refused: p.metrics.storeErrors, Limits: p.metrics.writeLimits,
-	}
-	err = step.Do(work, records, batch.Add, func(ctx context.Context) error { return p.deps.Store.Insert(ctx, batch) })
-	if err != nil {
-		return err
-	}
-	p.metrics.legs.Add(float64(len(batch.Legs)))
-	p.metrics.routes.Add(float64(len(batch.Routes)))
-	p.metrics.liquidity.Add(float64(len(batch.Changes)))
-	return nil
+	m, err := newMetrics(deps.Registerer)
+	return &Projector{
+		Step: delivery.Step{
+			Consumer: deps.Consumer, Logger: deps.Logger, What: "swaps", Retryable: deps.Store.Retryable,
+			Letters: delivery.Letters{Producer: deps.Producer, Logger: deps.Logger, Written: m.deadLetters},
+			Refused: m.storeErrors, Limits: m.writeLimits,
+		},
+		Size: delivery.Batches{Records: batchRecords, Wait: batchWait}, Tracer: deps.Tracer,
+		New: NewBatch, Add: (*Batch).Add, Insert: deps.Store.Insert,
+		Stored: func(batch *Batch) {
+			m.legs.Add(float64(len(batch.Legs)))
+			m.routes.Add(float64(len(batch.Routes)))
+			m.liquidity.Add(float64(len(batch.Changes)))
+		},
+	}, err
 }

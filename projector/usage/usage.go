@@ -9,7 +9,6 @@ package usage
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -26,8 +25,6 @@ const (
 	batchRecords = 20_000
 	// batchWait is how long a batch gathers: gateways write their usage every few seconds.
 	batchWait = time.Second
-	// flushTimeout bounds the work on one batch after a stop was asked for.
-	flushTimeout = 5 * time.Second
 )
 
 // Topics returns the topics that the projector's consumer reads.
@@ -49,55 +46,35 @@ type Deps struct {
 }
 
 // Projector is the component.
-type Projector struct {
-	deps                           Deps
-	rows, deadLetters, storeErrors prometheus.Counter
-}
+type Projector = delivery.Projector[*[]*eventspb.Usage]
 
 // New makes a projector that does nothing until Run.
 func New(deps Deps) (*Projector, error) {
 	if deps.Consumer == nil || deps.Producer == nil || deps.Store == nil || deps.Logger == nil {
 		return nil, errors.New("projector of usage: consumer, producer, store and logger are required")
 	}
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Name: "mintlake_usage_" + name, Help: help})
+	}
+	stored := counter("rows_total", "Rows of usage stored, repeated ones included.")
+	letters := counter("dead_letters_total", "Records of usage that are no message of their topic.")
 	p := &Projector{
-		deps:        deps,
-		rows:        prometheus.NewCounter(prometheus.CounterOpts{Name: "mintlake_usage_rows_total", Help: "Rows of usage stored, repeated ones included."}),
-		deadLetters: prometheus.NewCounter(prometheus.CounterOpts{Name: "mintlake_usage_dead_letters_total", Help: "Records of usage that are no message of their topic."}),
-		storeErrors: prometheus.NewCounter(prometheus.CounterOpts{Name: "mintlake_usage_store_errors_total", Help: "Batches of usage that ClickHouse refused; they are tried again."}),
+		Step: delivery.Step{
+			Consumer: deps.Consumer, Logger: deps.Logger, What: "usage", Retryable: deps.Store.Retryable,
+			Letters: delivery.Letters{Producer: deps.Producer, Logger: deps.Logger, Written: letters},
+			Refused: counter("store_errors_total", "Batches of usage that ClickHouse refused; they are tried again."),
+		},
+		Size: delivery.Batches{Records: batchRecords, Wait: batchWait},
+		New:  func() *[]*eventspb.Usage { return new([]*eventspb.Usage) },
+		Add: func(rows *[]*eventspb.Usage, record *kafka.Record) error {
+			row, err := read(record)
+			if err == nil {
+				*rows = append(*rows, row)
+			}
+			return err
+		},
+		Insert: func(ctx context.Context, rows *[]*eventspb.Usage) error { return deps.Store.Insert(ctx, *rows) },
+		Stored: func(rows *[]*eventspb.Usage) { stored.Add(float64(len(*rows))) },
 	}
-	return p, counters.Register(deps.Registerer, p.rows, p.deadLetters, p.storeErrors)
-}
-
-// Run projects until ctx ends, then finishes the current batch and returns nil. An error needs an
-// operator: the table refuses what this binary writes, or Kafka does not let it read records or
-// write dead letters.
-func (p *Projector) Run(ctx context.Context) error {
-	err := delivery.Run(ctx, p.deps.Consumer, delivery.Batches{Records: batchRecords, Wait: batchWait}, p.deps.Logger, p.project)
-	if err != nil {
-		return fmt.Errorf("projector of usage: %w", err)
-	}
-	return nil
-}
-
-// project stores one batch and commits it. After ctx ends it has flushTimeout to finish.
-func (p *Projector) project(ctx context.Context, records []kafka.Record) error {
-	work, cancel := delivery.Graceful(ctx, flushTimeout)
-	defer cancel()
-	rows := make([]*eventspb.Usage, 0, len(records))
-	step := delivery.Step{
-		Consumer: p.deps.Consumer, Logger: p.deps.Logger, What: "usage", Retryable: p.deps.Store.Retryable,
-		Letters: delivery.Letters{Producer: p.deps.Producer, Logger: p.deps.Logger, Written: p.deadLetters}, Refused: p.storeErrors,
-	}
-	err := step.Do(work, records, func(record *kafka.Record) error {
-		row, err := read(record)
-		if err == nil {
-			rows = append(rows, row)
-		}
-		return err
-	}, func(ctx context.Context) error { return p.deps.Store.Insert(ctx, rows) })
-	if err != nil {
-		return err
-	}
-	p.rows.Add(float64(len(rows)))
-	return nil
+	return p, counters.Register(deps.Registerer, stored, letters, p.Refused)
 }
