@@ -57,6 +57,19 @@ type SwapSent struct {
 	SlippageBPS *float64 `json:"slippage_realised_bps"`
 }
 
+// QuoteSwap is Quote, with the answer read.
+func (c *Client) QuoteSwap(ctx context.Context, source, destination, amountIn string, slippageBPS int) (*SwapQuote, error) {
+	answer, err := c.Quote(ctx, source, destination, amountIn, slippageBPS)
+	if err != nil {
+		return nil, err
+	}
+	var quote SwapQuote
+	if err := json.Unmarshal(answer, &quote); err != nil {
+		return nil, fmt.Errorf("read the quote: %w", err)
+	}
+	return &quote, nil
+}
+
 // Swap is POST /api/v2/swap: a quote with the transaction that user signs. more has further
 // parameters of the swap API by name; it may be nil. The first result is the answer as it came,
 // which Send takes.

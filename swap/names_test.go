@@ -221,7 +221,11 @@ func TestListsHaveSeveralForms(t *testing.T) {
 	} {
 		for _, value := range values {
 			f.permits(t, bodies(t, f, name, value)[0])
-			conforms(t, "SwapRequest", []byte(bodies(t, f, name, value)[0].body))
+			if forms := bodies(t, f, name, value); name == aliases[fieldExclude] {
+				conforms(t, "JupiterSwapRequest", []byte(forms[1].body))
+			} else {
+				conforms(t, "SwapRequest", []byte(forms[0].body))
+			}
 		}
 		for _, value := range []string{`[]`, `[1]`, `[["raydium_cpmm"]]`, `{}`, `["nowhere"]`, `[""]`, `[null]`} {
 			f.forbids(t, bodies(t, f, name, value)[0], name)

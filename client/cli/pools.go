@@ -227,4 +227,4 @@ func liquidityCommand() *cobra.Command {
 }
 
 // hour formats the start of an hour in Unix seconds, in UTC.
-func hour(seconds int64) string { return time.Unix(seconds, 0).UTC().Format("2006-01-02 15:04") }
+func hour(seconds int) string { return time.Unix(int64(seconds), 0).UTC().Format("2006-01-02 15:04") }

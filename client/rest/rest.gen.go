@@ -70,24 +70,54 @@ func (e CandlesResponseInterval) Valid() bool {
 	}
 }
 
-// Defines values for ClickHouseHealthDamagedPartsDamage.
+// Defines values for CapWithheld.
 const (
-	ClickHouseHealthDamagedPartsDamageBroken    ClickHouseHealthDamagedPartsDamage = "broken"
-	ClickHouseHealthDamagedPartsDamageDetached  ClickHouseHealthDamagedPartsDamage = "detached"
-	ClickHouseHealthDamagedPartsDamageLost      ClickHouseHealthDamagedPartsDamage = "lost"
-	ClickHouseHealthDamagedPartsDamageUnchecked ClickHouseHealthDamagedPartsDamage = "unchecked"
+	CapWithheldBeyondLiquidity CapWithheld = "beyond_liquidity"
+	CapWithheldFewTraders      CapWithheld = "few_traders"
+	CapWithheldNoPrice         CapWithheld = "no_price"
+	CapWithheldNoSupply        CapWithheld = "no_supply"
+	CapWithheldThinLiquidity   CapWithheld = "thin_liquidity"
+	CapWithheldTransferFee     CapWithheld = "transfer_fee"
 )
 
-// Valid indicates whether the value is a known member of the ClickHouseHealthDamagedPartsDamage enum.
-func (e ClickHouseHealthDamagedPartsDamage) Valid() bool {
+// Valid indicates whether the value is a known member of the CapWithheld enum.
+func (e CapWithheld) Valid() bool {
 	switch e {
-	case ClickHouseHealthDamagedPartsDamageBroken:
+	case CapWithheldBeyondLiquidity:
 		return true
-	case ClickHouseHealthDamagedPartsDamageDetached:
+	case CapWithheldFewTraders:
 		return true
-	case ClickHouseHealthDamagedPartsDamageLost:
+	case CapWithheldNoPrice:
 		return true
-	case ClickHouseHealthDamagedPartsDamageUnchecked:
+	case CapWithheldNoSupply:
+		return true
+	case CapWithheldThinLiquidity:
+		return true
+	case CapWithheldTransferFee:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for DamagedPartDamage.
+const (
+	DamagedPartDamageBroken    DamagedPartDamage = "broken"
+	DamagedPartDamageDetached  DamagedPartDamage = "detached"
+	DamagedPartDamageLost      DamagedPartDamage = "lost"
+	DamagedPartDamageUnchecked DamagedPartDamage = "unchecked"
+)
+
+// Valid indicates whether the value is a known member of the DamagedPartDamage enum.
+func (e DamagedPartDamage) Valid() bool {
+	switch e {
+	case DamagedPartDamageBroken:
+		return true
+	case DamagedPartDamageDetached:
+		return true
+	case DamagedPartDamageLost:
+		return true
+	case DamagedPartDamageUnchecked:
 		return true
 	default:
 		return false
@@ -205,63 +235,6 @@ func (e LiquidityChangeKind) Valid() bool {
 	}
 }
 
-// Defines values for MarketMarketCapWithheld.
-const (
-	MarketMarketCapWithheldBeyondLiquidity MarketMarketCapWithheld = "beyond_liquidity"
-	MarketMarketCapWithheldFewTraders      MarketMarketCapWithheld = "few_traders"
-	MarketMarketCapWithheldLessThanNil     MarketMarketCapWithheld = "<nil>"
-	MarketMarketCapWithheldNoPrice         MarketMarketCapWithheld = "no_price"
-	MarketMarketCapWithheldNoSupply        MarketMarketCapWithheld = "no_supply"
-	MarketMarketCapWithheldThinLiquidity   MarketMarketCapWithheld = "thin_liquidity"
-	MarketMarketCapWithheldTransferFee     MarketMarketCapWithheld = "transfer_fee"
-)
-
-// Valid indicates whether the value is a known member of the MarketMarketCapWithheld enum.
-func (e MarketMarketCapWithheld) Valid() bool {
-	switch e {
-	case MarketMarketCapWithheldBeyondLiquidity:
-		return true
-	case MarketMarketCapWithheldFewTraders:
-		return true
-	case MarketMarketCapWithheldLessThanNil:
-		return true
-	case MarketMarketCapWithheldNoPrice:
-		return true
-	case MarketMarketCapWithheldNoSupply:
-		return true
-	case MarketMarketCapWithheldThinLiquidity:
-		return true
-	case MarketMarketCapWithheldTransferFee:
-		return true
-	default:
-		return false
-	}
-}
-
-// Defines values for MatchField.
-const (
-	MatchFieldLessThanNil MatchField = "<nil>"
-	MatchFieldMint        MatchField = "mint"
-	MatchFieldName        MatchField = "name"
-	MatchFieldSymbol      MatchField = "symbol"
-)
-
-// Valid indicates whether the value is a known member of the MatchField enum.
-func (e MatchField) Valid() bool {
-	switch e {
-	case MatchFieldLessThanNil:
-		return true
-	case MatchFieldMint:
-		return true
-	case MatchFieldName:
-		return true
-	case MatchFieldSymbol:
-		return true
-	default:
-		return false
-	}
-}
-
 // Defines values for MatchTier.
 const (
 	All          MatchTier = "all"
@@ -289,6 +262,27 @@ func (e MatchTier) Valid() bool {
 	case Substring:
 		return true
 	case SymbolPrefix:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for MatchField.
+const (
+	MatchFieldMint   MatchField = "mint"
+	MatchFieldName   MatchField = "name"
+	MatchFieldSymbol MatchField = "symbol"
+)
+
+// Valid indicates whether the value is a known member of the MatchField enum.
+func (e MatchField) Valid() bool {
+	switch e {
+	case MatchFieldMint:
+		return true
+	case MatchFieldName:
+		return true
+	case MatchFieldSymbol:
 		return true
 	default:
 		return false
@@ -1735,35 +1729,26 @@ type AccountsResponse struct {
 	AsOfSlot *int `json:"as_of_slot"`
 
 	// Complete Whether every change from since_slot to as_of_slot is counted.
-	Complete  bool `json:"complete"`
-	Decimals  int  `json:"decimals"`
-	IsToken22 bool `json:"is_token22"`
-	Items     []struct {
-		// Account Token account, base58.
-		Account string `json:"account"`
-
-		// Amount Raw amount.
-		Amount string `json:"amount"`
-
-		// Delegate Who may spend from the account, base58; null when nobody may, and when that is not known.
-		Delegate *string `json:"delegate"`
-
-		// DelegatedAmount How much the delegate may spend, raw; null when that is not known.
-		DelegatedAmount *string `json:"delegated_amount"`
-
-		// IsFrozen Whether the account is frozen; null when that is not known.
-		IsFrozen *bool `json:"is_frozen"`
-
-		// Owner Null where the source did not tell it.
-		Owner *string `json:"owner"`
-	} `json:"items"`
-	Mint string `json:"mint"`
+	Complete  bool           `json:"complete"`
+	Decimals  int            `json:"decimals"`
+	IsToken22 bool           `json:"is_token22"`
+	Items     []TokenAccount `json:"items"`
+	Mint      string         `json:"mint"`
 
 	// SinceSlot Slot from which every change is known; null when that is not known.
 	SinceSlot *int `json:"since_slot"`
 
 	// Supply Raw supply.
 	Supply *string `json:"supply"`
+}
+
+// AuditV2 defines model for AuditV2.
+type AuditV2 struct {
+	FreezeAuthorityDisabled bool `json:"freezeAuthorityDisabled"`
+	MintAuthorityDisabled   bool `json:"mintAuthorityDisabled"`
+
+	// TopHoldersPercentage What ten owners have of the supply, in percent; pools, launchpads' curves and burnt tokens left out. Where holders were counted.
+	TopHoldersPercentage *float64 `json:"topHoldersPercentage,omitempty"`
 }
 
 // BatchRequest Mints to resolve.
@@ -1843,20 +1828,17 @@ type CandlesResponseIn string
 // CandlesResponseInterval Length of a bucket.
 type CandlesResponseInterval string
 
+// CapWithheld defines model for CapWithheld.
+type CapWithheld string
+
 // ClickHouseHealth Whether ClickHouse answers, and the parts of its tables that are damaged. Answers of history, candles and SQL lack what is in them.
 type ClickHouseHealth struct {
 	// DamageCount All of them.
 	DamageCount *int `json:"damage_count"`
 
 	// DamagedParts At most 100. Null where nobody looks after the tables, as on a node that runs the API alone, and until they were looked at.
-	DamagedParts *[]struct {
-		// Damage lost: it is gone; detached: ClickHouse put it aside; broken: its files differ from their checksums, and reads of it fail; unchecked: the check did not end, it may be damaged.
-		Damage ClickHouseHealthDamagedPartsDamage `json:"damage"`
-		Part   string                             `json:"part"`
-		Rows   *int                               `json:"rows"`
-		Table  string                             `json:"table"`
-	} `json:"damaged_parts"`
-	Error *string `json:"error"`
+	DamagedParts *[]DamagedPart `json:"damaged_parts"`
+	Error        *string        `json:"error"`
 
 	// Ok Null until it was asked.
 	Ok *bool `json:"ok"`
@@ -1865,8 +1847,45 @@ type ClickHouseHealth struct {
 	SinceMs *int `json:"since_ms"`
 }
 
-// ClickHouseHealthDamagedPartsDamage lost: it is gone; detached: ClickHouse put it aside; broken: its files differ from their checksums, and reads of it fail; unchecked: the check did not end, it may be damaged.
-type ClickHouseHealthDamagedPartsDamage string
+// Coverage Slots whose blocks have been ingested whole. Null until one is; at most 100 gaps are listed.
+type Coverage struct {
+	// CompleteToSlot Highest slot up to which nothing is missing.
+	CompleteToSlot *int  `json:"complete_to_slot"`
+	FromSlot       *int  `json:"from_slot"`
+	GapCount       int   `json:"gap_count"`
+	Gaps           []Gap `json:"gaps"`
+	ToSlot         *int  `json:"to_slot"`
+}
+
+// DamagedPart defines model for DamagedPart.
+type DamagedPart struct {
+	// Damage lost: it is gone; detached: ClickHouse put it aside; broken: its files differ from their checksums, and reads of it fail; unchecked: the check did not end, it may be damaged.
+	Damage DamagedPartDamage `json:"damage"`
+	Part   string            `json:"part"`
+	Rows   *int              `json:"rows"`
+	Table  string            `json:"table"`
+}
+
+// DamagedPartDamage lost: it is gone; detached: ClickHouse put it aside; broken: its files differ from their checksums, and reads of it fail; unchecked: the check did not end, it may be damaged.
+type DamagedPartDamage string
+
+// DocumentsStatus defines model for DocumentsStatus.
+type DocumentsStatus struct {
+	// Hosts Hosts that have such tokens; those with few count as one.
+	Hosts int `json:"hosts"`
+
+	// Left Tokens that have a URI and neither a document nor a try in this walk.
+	Left int `json:"left"`
+
+	// LeftSeconds How long it takes at that rate until the last host is done; null if that is not known.
+	LeftSeconds *int `json:"left_seconds"`
+
+	// PerSecond Answers a second, lately.
+	PerSecond float64 `json:"per_second"`
+
+	// RecordedAtMs Epoch milliseconds.
+	RecordedAtMs int `json:"recorded_at_ms"`
+}
 
 // Error Why there is no answer.
 type Error struct {
@@ -1905,6 +1924,26 @@ type EvidenceSignals string
 // ExtensionKinds defines model for ExtensionKinds.
 type ExtensionKinds = []string
 
+// FieldChange A field of Token before and behind this entry. Before the first entry symbol and name are empty, logo_status is missing and all else is null.
+type FieldChange struct {
+	After  interface{} `json:"after"`
+	Before interface{} `json:"before"`
+	Field  string      `json:"field"`
+}
+
+// Freshness Time from a token event reaching Mintlake to being visible in this node, over five minutes.
+type Freshness struct {
+	Count int  `json:"count"`
+	P50Ms *int `json:"p50_ms"`
+	P99Ms *int `json:"p99_ms"`
+}
+
+// Gap defines model for Gap.
+type Gap struct {
+	FromSlot int `json:"from_slot"`
+	ToSlot   int `json:"to_slot"`
+}
+
 // Health Whether a backend answers. Searches, lookups, batches and streams go on without.
 type Health struct {
 	Error *string `json:"error"`
@@ -1922,12 +1961,8 @@ type HistoryEntry struct {
 	BatchIndex *int `json:"batch_index"`
 
 	// BlockTime Time of the block, epoch milliseconds; null for reads and when no source said.
-	BlockTime *int `json:"block_time"`
-	Changes   []struct {
-		After  interface{} `json:"after"`
-		Before interface{} `json:"before"`
-		Field  string      `json:"field"`
-	} `json:"changes"`
+	BlockTime *int          `json:"block_time"`
+	Changes   []FieldChange `json:"changes"`
 
 	// InRegistry Whether the mint was a member of the registry behind this entry.
 	InRegistry bool `json:"in_registry"`
@@ -1994,14 +2029,17 @@ type Holder struct {
 
 // HoldersHistoryResponse defines model for HoldersHistoryResponse.
 type HoldersHistoryResponse struct {
-	Mint   string `json:"mint"`
-	Points []struct {
-		// Holders As counted last in the hour.
-		Holders int `json:"holders"`
+	Mint   string        `json:"mint"`
+	Points []HoldersHour `json:"points"`
+}
 
-		// Time Start of the hour, Unix seconds.
-		Time int `json:"time"`
-	} `json:"points"`
+// HoldersHour defines model for HoldersHour.
+type HoldersHour struct {
+	// Holders As counted last in the hour.
+	Holders int `json:"holders"`
+
+	// Time Start of the hour, Unix seconds.
+	Time int `json:"time"`
 }
 
 // HoldersResponse defines model for HoldersResponse.
@@ -2031,6 +2069,9 @@ type HoldersResponse struct {
 
 // Launchpad defines model for Launchpad.
 type Launchpad string
+
+// Links defines model for Links.
+type Links map[string]string
 
 // LiquidityChange Tokens that somebody put into a pool for a share of it, or took out. Amounts are raw.
 type LiquidityChange struct {
@@ -2069,7 +2110,7 @@ type LiquidityChange struct {
 
 	// Signature Of the transaction, base58.
 	Signature string `json:"signature"`
-	Slot      int64  `json:"slot"`
+	Slot      int    `json:"slot"`
 
 	// Time Block time, epoch milliseconds; null when the source does not say.
 	Time *int `json:"time"`
@@ -2083,17 +2124,20 @@ type LiquidityChangeKind string
 
 // LiquidityHistoryResponse defines model for LiquidityHistoryResponse.
 type LiquidityHistoryResponse struct {
-	Mint   string `json:"mint"`
-	Points []struct {
-		// LiquidityUSD Stables and SOL in US dollars; null when SOL has no price.
-		LiquidityUSD *float64 `json:"liquidity_usd"`
+	Mint   string          `json:"mint"`
+	Points []LiquidityHour `json:"points"`
+}
 
-		// Pools Pools that it is made of.
-		Pools int64 `json:"pools"`
+// LiquidityHour defines model for LiquidityHour.
+type LiquidityHour struct {
+	// LiquidityUSD Stables and SOL in US dollars; null when SOL has no price.
+	LiquidityUSD *float64 `json:"liquidity_usd"`
 
-		// Time Start of the hour, Unix seconds.
-		Time int64 `json:"time"`
-	} `json:"points"`
+	// Pools Pools that it is made of.
+	Pools int `json:"pools"`
+
+	// Time Start of the hour, Unix seconds.
+	Time int `json:"time"`
 }
 
 // Listing A token list that holds the token. Who has the file compares its hash, and checks the signature with the signer's key.
@@ -2141,7 +2185,7 @@ type Market struct {
 	MarketCapUSD *float64 `json:"market_cap_usd"`
 
 	// MarketCapWithheld Why there is no market cap; null where there is one.
-	MarketCapWithheld *MarketMarketCapWithheld `json:"market_cap_withheld"`
+	MarketCapWithheld *CapWithheld `json:"market_cap_withheld"`
 
 	// OrganicVolumeUSD Volume that resists wash trading; null when no trade could be priced.
 	OrganicVolumeUSD *float64 `json:"organic_volume_usd"`
@@ -2189,9 +2233,6 @@ type Market struct {
 	Volume6HUsd *float64 `json:"volume_6h_usd"`
 }
 
-// MarketMarketCapWithheld Why there is no market cap; null where there is one.
-type MarketMarketCapWithheld string
-
 // MarketCount With its name among `fields` only. The member of Market of that name; null where the token was not traded.
 type MarketCount = int
 
@@ -2213,11 +2254,11 @@ type Match struct {
 	Tier MatchTier `json:"tier"`
 }
 
-// MatchField What matched.
-type MatchField string
-
 // MatchTier What the text of the query is to the token, best first; all where there is no text.
 type MatchTier string
+
+// MatchField defines model for MatchField.
+type MatchField string
 
 // MintState What is up with a mint.
 type MintState struct {
@@ -2254,34 +2295,37 @@ type Origin struct {
 	Source Source `json:"source"`
 }
 
+// OwnerAccount defines model for OwnerAccount.
+type OwnerAccount struct {
+	// Account Token account, base58.
+	Account string `json:"account"`
+
+	// Amount Raw amount.
+	Amount string `json:"amount"`
+
+	// Delegate Who may spend from the account, base58; null when nobody may, and when that is not known.
+	Delegate *string `json:"delegate"`
+
+	// DelegatedAmount How much the delegate may spend, raw; null when that is not known.
+	DelegatedAmount *string `json:"delegated_amount"`
+
+	// IsFrozen Whether the account is frozen; null when that is not known.
+	IsFrozen *bool  `json:"is_frozen"`
+	Mint     string `json:"mint"`
+
+	// Owner The wallet asked for.
+	Owner *string `json:"owner"`
+}
+
 // OwnerAccountsResponse defines model for OwnerAccountsResponse.
 type OwnerAccountsResponse struct {
 	// AsOfSlot The highest as_of_slot of the mints listed.
 	AsOfSlot *int `json:"as_of_slot"`
 
 	// Complete With mint, whether every change of the mint is counted. Without, whether besides that all accounts of all wallets are known: after a validator's snapshot, with balances.mode all.
-	Complete bool `json:"complete"`
-	Items    []struct {
-		// Account Token account, base58.
-		Account string `json:"account"`
-
-		// Amount Raw amount.
-		Amount string `json:"amount"`
-
-		// Delegate Who may spend from the account, base58; null when nobody may, and when that is not known.
-		Delegate *string `json:"delegate"`
-
-		// DelegatedAmount How much the delegate may spend, raw; null when that is not known.
-		DelegatedAmount *string `json:"delegated_amount"`
-
-		// IsFrozen Whether the account is frozen; null when that is not known.
-		IsFrozen *bool  `json:"is_frozen"`
-		Mint     string `json:"mint"`
-
-		// Owner The wallet asked for.
-		Owner *string `json:"owner"`
-	} `json:"items"`
-	Limit int `json:"limit"`
+	Complete bool           `json:"complete"`
+	Items    []OwnerAccount `json:"items"`
+	Limit    int            `json:"limit"`
 
 	// Next Cursor of the next page; null on the last one.
 	Next  *string `json:"next"`
@@ -2405,6 +2449,21 @@ type OwnerTransfersResponse struct {
 	SinceSlot *int `json:"since_slot"`
 }
 
+// PipelineStatus Records that some reader has yet to finish. While that cannot be measured, error says why, lag_records is that of last_known_age_ms ago, at least 1, and the others are null.
+type PipelineStatus struct {
+	APILag         *int    `json:"api_lag"`
+	EnrichLag      *int    `json:"enrich_lag"`
+	Error          *string `json:"error"`
+	LagRecords     *int    `json:"lag_records"`
+	LastKnownAgeMs *int    `json:"last_known_age_ms"`
+
+	// LastKnownLagRecords lag_records when it was last measured; null until it once was.
+	LastKnownLagRecords *int                `json:"last_known_lag_records"`
+	MeasuredAtMs        int                 `json:"measured_at_ms"`
+	ProjectorLag        *int                `json:"projector_lag"`
+	Topics              map[string]TopicLag `json:"topics"`
+}
+
 // Pool A pool.
 type Pool struct {
 	// CreatedAt Block time of its creation, epoch milliseconds; null when that was not seen.
@@ -2452,20 +2511,23 @@ type PoolLiquidityResponse struct {
 	Pool string `json:"pool"`
 }
 
+// PoolReserves defines model for PoolReserves.
+type PoolReserves struct {
+	MintA string `json:"mint_a"`
+	MintB string `json:"mint_b"`
+
+	// ReserveA Raw balance of the vault of mint_a.
+	ReserveA string `json:"reserve_a"`
+	ReserveB string `json:"reserve_b"`
+
+	// Time Start of the hour, Unix seconds.
+	Time int `json:"time"`
+}
+
 // PoolReservesResponse defines model for PoolReservesResponse.
 type PoolReservesResponse struct {
-	Points []struct {
-		MintA string `json:"mint_a"`
-		MintB string `json:"mint_b"`
-
-		// ReserveA Raw balance of the vault of mint_a.
-		ReserveA string `json:"reserve_a"`
-		ReserveB string `json:"reserve_b"`
-
-		// Time Start of the hour, Unix seconds.
-		Time int64 `json:"time"`
-	} `json:"points"`
-	Pool string `json:"pool"`
+	Points []PoolReserves `json:"points"`
+	Pool   string         `json:"pool"`
 }
 
 // PoolsResponse The pools that hold a mint.
@@ -2473,6 +2535,21 @@ type PoolsResponse struct {
 	// Mint Base58 mint address.
 	Mint  string `json:"mint"`
 	Pools []Pool `json:"pools"`
+}
+
+// Provenance With provenance=true only. Where the value of each field that is not null came from.
+type Provenance map[string]Origin
+
+// RegistryRoot The registry's hash, base58, and its slot. Both are null while the copy is loading and before anything is known. Two nodes that say the same of every token have the same.
+type RegistryRoot struct {
+	Hash *string `json:"hash"`
+	Slot *int    `json:"slot"`
+}
+
+// RegistryStatus defines model for RegistryStatus.
+type RegistryStatus struct {
+	// Tokens Tokens in this node's copy.
+	Tokens int `json:"tokens"`
 }
 
 // Row A token; with `fields` only what was asked for.
@@ -2498,6 +2575,25 @@ type SearchResponse struct {
 // Source instruction: a successful transaction. sighting: the mint appeared in a transaction's balances. account_read: the mint or metadata account. off_chain: the metadata document. logo: the logo was fetched. token_list: a curated list. retraction: facts at some slots were taken back. import: another node's registry.
 type Source string
 
+// SourceStatus What ingest says of itself.
+type SourceStatus struct {
+	Blocks int `json:"blocks"`
+
+	// Done Everything the source has was ingested.
+	Done         bool     `json:"done"`
+	FailedInputs int      `json:"failed_inputs"`
+	Failures     []string `json:"failures"`
+
+	// Kind geyser, rpc, file or demo; null until the source has reported.
+	Kind         *string `json:"kind"`
+	ReportedAtMs int     `json:"reported_at_ms"`
+
+	// Slot Highest slot ingested.
+	Slot         int `json:"slot"`
+	TokenEvents  int `json:"token_events"`
+	Transactions int `json:"transactions"`
+}
+
 // StatsV2 Statistics of one window, in the shape of Jupiter's Tokens API V2.
 type StatsV2 struct {
 	// BuyVolume US dollars of trades in which traders got the token.
@@ -2519,148 +2615,51 @@ type Status struct {
 	Clickhouse *ClickHouseHealth `json:"clickhouse"`
 
 	// Coverage Slots whose blocks have been ingested whole. Null until one is; at most 100 gaps are listed.
-	Coverage struct {
-		// CompleteToSlot Highest slot up to which nothing is missing.
-		CompleteToSlot *int `json:"complete_to_slot"`
-		FromSlot       *int `json:"from_slot"`
-		GapCount       int  `json:"gap_count"`
-		Gaps           []struct {
-			FromSlot int `json:"from_slot"`
-			ToSlot   int `json:"to_slot"`
-		} `json:"gaps"`
-		ToSlot *int `json:"to_slot"`
-	} `json:"coverage"`
+	Coverage Coverage `json:"coverage"`
 
 	// Documents How far the walk over tokens that have a URI and no off-chain document is; null until one has told, some minutes old at most while one goes on.
-	Documents *struct {
-		// Hosts Hosts that have such tokens; those with few count as one.
-		Hosts int `json:"hosts"`
-
-		// Left Tokens that have a URI and neither a document nor a try in this walk.
-		Left int `json:"left"`
-
-		// LeftSeconds How long it takes at that rate until the last host is done; null if that is not known.
-		LeftSeconds *int `json:"left_seconds"`
-
-		// PerSecond Answers a second, lately.
-		PerSecond float64 `json:"per_second"`
-
-		// RecordedAtMs Epoch milliseconds.
-		RecordedAtMs int `json:"recorded_at_ms"`
-	} `json:"documents"`
+	Documents *DocumentsStatus `json:"documents"`
 
 	// Freshness Time from a token event reaching Mintlake to being visible in this node, over five minutes.
-	Freshness struct {
-		Count int  `json:"count"`
-		P50Ms *int `json:"p50_ms"`
-		P99Ms *int `json:"p99_ms"`
-	} `json:"freshness"`
+	Freshness Freshness `json:"freshness"`
 
 	// Kafka Whether a backend answers. Searches, lookups, batches and streams go on without.
 	Kafka Health `json:"kafka"`
 
 	// Pipeline Records that some reader has yet to finish. While that cannot be measured, error says why, lag_records is that of last_known_age_ms ago, at least 1, and the others are null.
-	Pipeline struct {
-		APILag         *int    `json:"api_lag"`
-		EnrichLag      *int    `json:"enrich_lag"`
-		Error          *string `json:"error"`
-		LagRecords     *int    `json:"lag_records"`
-		LastKnownAgeMs *int    `json:"last_known_age_ms"`
-
-		// LastKnownLagRecords lag_records when it was last measured; null until it once was.
-		LastKnownLagRecords *int `json:"last_known_lag_records"`
-		MeasuredAtMs        int  `json:"measured_at_ms"`
-		ProjectorLag        *int `json:"projector_lag"`
-		Topics              map[string]struct {
-			APILag       int `json:"api_lag"`
-			EnrichLag    int `json:"enrich_lag"`
-			LagRecords   int `json:"lag_records"`
-			ProjectorLag int `json:"projector_lag"`
-			Records      int `json:"records"`
-		} `json:"topics"`
-	} `json:"pipeline"`
+	Pipeline PipelineStatus `json:"pipeline"`
 
 	// Ready What /readyz says.
 	Ready bool `json:"ready"`
 
 	// Reasons What is lost: Kafka topics that are gone, blocks with transactions of versions that ingest does not read. Empty while all is well.
-	Reasons  []string `json:"reasons"`
-	Registry struct {
-		// Tokens Tokens in this node's copy.
-		Tokens int `json:"tokens"`
-	} `json:"registry"`
+	Reasons  []string       `json:"reasons"`
+	Registry RegistryStatus `json:"registry"`
 
 	// Root The registry's hash, base58, and its slot. Both are null while the copy is loading and before anything is known. Two nodes that say the same of every token have the same.
-	Root struct {
-		Hash *string `json:"hash"`
-		Slot *int    `json:"slot"`
-	} `json:"root"`
+	Root RegistryRoot `json:"root"`
 
 	// Source What ingest says of itself.
-	Source struct {
-		Blocks int `json:"blocks"`
-
-		// Done Everything the source has was ingested.
-		Done         bool     `json:"done"`
-		FailedInputs int      `json:"failed_inputs"`
-		Failures     []string `json:"failures"`
-
-		// Kind geyser, rpc, file or demo; null until the source has reported.
-		Kind         *string `json:"kind"`
-		ReportedAtMs int     `json:"reported_at_ms"`
-
-		// Slot Highest slot ingested.
-		Slot         int `json:"slot"`
-		TokenEvents  int `json:"token_events"`
-		Transactions int `json:"transactions"`
-	} `json:"source"`
+	Source SourceStatus `json:"source"`
 
 	// Unknowns What rooms met on the chain or of an upstream within 30 days and this version does not know, the last seen first. `mintlake unknowns` has a sample of each.
-	Unknowns []struct {
-		// Count How often; up to ten minutes behind for a name that is known already.
-		Count int `json:"count"`
-
-		// FirstSeenMs Epoch milliseconds.
-		FirstSeenMs int `json:"first_seen_ms"`
-
-		// FirstSlot Null where no slot is known.
-		FirstSlot *int `json:"first_slot"`
-
-		// Kind transaction_version, protobuf_field, token_extension, instruction, reward_type, slot_status, rpc_error_code or program_change; other of newer rooms.
-		Kind       string `json:"kind"`
-		LastSeenMs int    `json:"last_seen_ms"`
-		LastSlot   *int   `json:"last_slot"`
-
-		// Name Such as 2, geyser.SubscribeUpdateSlot.9, unknown_31 or token_2022 99; other for what came after 64 names of a kind.
-		Name string `json:"name"`
-
-		// Sources Rooms that met it.
-		Sources []string `json:"sources"`
-	} `json:"unknowns"`
+	Unknowns []Unknown `json:"unknowns"`
 
 	// ValidatorSnapshot The validator's snapshot that filled the registry last; null if none did.
-	ValidatorSnapshot *struct {
-		// Accounts Accounts that existed at the slot.
-		Accounts int `json:"accounts"`
+	ValidatorSnapshot *ValidatorSnapshot `json:"validator_snapshot"`
+}
 
-		// BankHash Base58.
-		BankHash string `json:"bank_hash"`
+// StatusLook defines model for StatusLook.
+type StatusLook struct {
+	// AtMs When, epoch milliseconds.
+	AtMs int `json:"at_ms"`
 
-		// Check consistent: accounts, lattice hash and bank hash agree. verified: a second source says the bank hash too. skipped: the accounts were not hashed.
-		Check string `json:"check"`
+	// LagRecords As pipeline of the status.
+	LagRecords *int `json:"lag_records"`
 
-		// Facts Facts that were written.
-		Facts int `json:"facts"`
-
-		// Name File name of the archive.
-		Name string `json:"name"`
-
-		// RecordedAtMs Epoch milliseconds.
-		RecordedAtMs int `json:"recorded_at_ms"`
-
-		// Slot The facts stand at the end of this slot.
-		Slot int `json:"slot"`
-	} `json:"validator_snapshot"`
+	// P50Ms As freshness of the status.
+	P50Ms *int `json:"p50_ms"`
+	P99Ms *int `json:"p99_ms"`
 }
 
 // StatusPast What the status said before.
@@ -2669,17 +2668,7 @@ type StatusPast struct {
 	EveryMs int `json:"every_ms"`
 
 	// Looks The oldest first.
-	Looks []struct {
-		// AtMs When, epoch milliseconds.
-		AtMs int `json:"at_ms"`
-
-		// LagRecords As pipeline of the status.
-		LagRecords *int `json:"lag_records"`
-
-		// P50Ms As freshness of the status.
-		P50Ms *int `json:"p50_ms"`
-		P99Ms *int `json:"p99_ms"`
-	} `json:"looks"`
+	Looks []StatusLook `json:"looks"`
 }
 
 // Token One row of the registry.
@@ -2699,8 +2688,8 @@ type Token struct {
 	Evidence *Evidence `json:"evidence,omitempty"`
 
 	// Extensions Links: website, twitter, telegram …
-	Extensions  *map[string]string `json:"extensions,omitempty"`
-	ExternalURL *string            `json:"external_url,omitempty"`
+	Extensions  *Links  `json:"extensions,omitempty"`
+	ExternalURL *string `json:"external_url,omitempty"`
 
 	// FirstPoolAt With its name among `fields` only. The member of Market of that name, epoch milliseconds.
 	FirstPoolAt *MarketTime `json:"first_pool_at,omitempty"`
@@ -2787,8 +2776,8 @@ type Token struct {
 	PriceUSD *MarketFigure `json:"price_usd,omitempty"`
 
 	// Provenance With provenance=true only. Where the value of each field that is not null came from.
-	Provenance           *map[string]Origin `json:"provenance,omitempty"`
-	SellerFeeBasisPoints *int               `json:"seller_fee_basis_points,omitempty"`
+	Provenance           *Provenance `json:"provenance,omitempty"`
+	SellerFeeBasisPoints *int        `json:"seller_fee_basis_points,omitempty"`
 
 	// Supply Raw supply, decimal.
 	Supply *string `json:"supply,omitempty"`
@@ -2836,6 +2825,27 @@ type Token struct {
 // TokenLogoStatus What came of fetching it.
 type TokenLogoStatus string
 
+// TokenAccount defines model for TokenAccount.
+type TokenAccount struct {
+	// Account Token account, base58.
+	Account string `json:"account"`
+
+	// Amount Raw amount.
+	Amount string `json:"amount"`
+
+	// Delegate Who may spend from the account, base58; null when nobody may, and when that is not known.
+	Delegate *string `json:"delegate"`
+
+	// DelegatedAmount How much the delegate may spend, raw; null when that is not known.
+	DelegatedAmount *string `json:"delegated_amount"`
+
+	// IsFrozen Whether the account is frozen; null when that is not known.
+	IsFrozen *bool `json:"is_frozen"`
+
+	// Owner Null where the source did not tell it.
+	Owner *string `json:"owner"`
+}
+
 // TokenFields The fields of a token.
 type TokenFields struct {
 	// AsOf With its name among `fields` only. The member of Market of that name, epoch milliseconds.
@@ -2853,8 +2863,8 @@ type TokenFields struct {
 	Evidence *Evidence `json:"evidence,omitempty"`
 
 	// Extensions Links: website, twitter, telegram …
-	Extensions  *map[string]string `json:"extensions,omitempty"`
-	ExternalURL *string            `json:"external_url,omitempty"`
+	Extensions  *Links  `json:"extensions,omitempty"`
+	ExternalURL *string `json:"external_url,omitempty"`
 
 	// FirstPoolAt With its name among `fields` only. The member of Market of that name, epoch milliseconds.
 	FirstPoolAt *MarketTime `json:"first_pool_at,omitempty"`
@@ -2941,8 +2951,8 @@ type TokenFields struct {
 	PriceUSD *MarketFigure `json:"price_usd,omitempty"`
 
 	// Provenance With provenance=true only. Where the value of each field that is not null came from.
-	Provenance           *map[string]Origin `json:"provenance,omitempty"`
-	SellerFeeBasisPoints *int               `json:"seller_fee_basis_points,omitempty"`
+	Provenance           *Provenance `json:"provenance,omitempty"`
+	SellerFeeBasisPoints *int        `json:"seller_fee_basis_points,omitempty"`
 
 	// Supply Raw supply, decimal.
 	Supply *string `json:"supply,omitempty"`
@@ -2992,14 +3002,8 @@ type TokenFieldsLogoStatus string
 
 // TokenV2 A token in the shape of Jupiter's Tokens API V2. Circulating supply, first pool, and what organic buyers did are not known here and are left out.
 type TokenV2 struct {
-	Audit struct {
-		FreezeAuthorityDisabled bool `json:"freezeAuthorityDisabled"`
-		MintAuthorityDisabled   bool `json:"mintAuthorityDisabled"`
-
-		// TopHoldersPercentage What ten owners have of the supply, in percent; pools, launchpads' curves and burnt tokens left out. Where holders were counted.
-		TopHoldersPercentage *float64 `json:"topHoldersPercentage,omitempty"`
-	} `json:"audit"`
-	Decimals int `json:"decimals"`
+	Audit    AuditV2 `json:"audit"`
+	Decimals int     `json:"decimals"`
 
 	// Dev Who launched it, base58.
 	Dev *string `json:"dev,omitempty"`
@@ -3059,6 +3063,15 @@ type TokenV2 struct {
 
 // TokenV2OrganicScoreLabel high from 70, medium from 30.
 type TokenV2OrganicScoreLabel string
+
+// TopicLag defines model for TopicLag.
+type TopicLag struct {
+	APILag       int `json:"api_lag"`
+	EnrichLag    int `json:"enrich_lag"`
+	LagRecords   int `json:"lag_records"`
+	ProjectorLag int `json:"projector_lag"`
+	Records      int `json:"records"`
+}
 
 // Trade One trade of a mint on one pool. Prices are what the trade itself says, of raw amounts and decimals: they do not know a multiplier of Token-2022's scaled amounts.
 type Trade struct {
@@ -3186,6 +3199,53 @@ type TransfersResponse struct {
 
 	// SinceSlot Slot from which every change is known; null when that is not known.
 	SinceSlot *int `json:"since_slot"`
+}
+
+// Unknown defines model for Unknown.
+type Unknown struct {
+	// Count How often; up to ten minutes behind for a name that is known already.
+	Count int `json:"count"`
+
+	// FirstSeenMs Epoch milliseconds.
+	FirstSeenMs int `json:"first_seen_ms"`
+
+	// FirstSlot Null where no slot is known.
+	FirstSlot *int `json:"first_slot"`
+
+	// Kind transaction_version, protobuf_field, token_extension, instruction, reward_type, slot_status, rpc_error_code or program_change; other of newer rooms.
+	Kind       string `json:"kind"`
+	LastSeenMs int    `json:"last_seen_ms"`
+	LastSlot   *int   `json:"last_slot"`
+
+	// Name Such as 2, geyser.SubscribeUpdateSlot.9, unknown_31 or token_2022 99; other for what came after 64 names of a kind.
+	Name string `json:"name"`
+
+	// Sources Rooms that met it.
+	Sources []string `json:"sources"`
+}
+
+// ValidatorSnapshot defines model for ValidatorSnapshot.
+type ValidatorSnapshot struct {
+	// Accounts Accounts that existed at the slot.
+	Accounts int `json:"accounts"`
+
+	// BankHash Base58.
+	BankHash string `json:"bank_hash"`
+
+	// Check consistent: accounts, lattice hash and bank hash agree. verified: a second source says the bank hash too. skipped: the accounts were not hashed.
+	Check string `json:"check"`
+
+	// Facts Facts that were written.
+	Facts int `json:"facts"`
+
+	// Name File name of the archive.
+	Name string `json:"name"`
+
+	// RecordedAtMs Epoch milliseconds.
+	RecordedAtMs int `json:"recorded_at_ms"`
+
+	// Slot The facts stand at the end of this slot.
+	Slot int `json:"slot"`
 }
 
 // Venue A program on which tokens are swapped.
@@ -5234,7 +5294,7 @@ func NewSearchTokensRequest(server string, params *SearchTokensParams) (*http.Re
 
 		if params.MinVolume != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "min_volume", *params.MinVolume, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "number", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "min_volume", *params.MinVolume, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "number", Format: "double"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -5282,7 +5342,7 @@ func NewSearchTokensRequest(server string, params *SearchTokensParams) (*http.Re
 
 		if params.MinLiquidity != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "min_liquidity", *params.MinLiquidity, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "number", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "min_liquidity", *params.MinLiquidity, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "number", Format: "double"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -5306,7 +5366,7 @@ func NewSearchTokensRequest(server string, params *SearchTokensParams) (*http.Re
 
 		if params.MaxTop10Pct != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "max_top10_pct", *params.MaxTop10Pct, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "number", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "max_top10_pct", *params.MaxTop10Pct, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "number", Format: "double"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -5655,7 +5715,7 @@ func NewStreamTokensRequest(server string, params *StreamTokensParams) (*http.Re
 
 		if params.MinVolume != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "min_volume", *params.MinVolume, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "number", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "min_volume", *params.MinVolume, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "number", Format: "double"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -6623,7 +6683,7 @@ func NewGetTradesRequest(server string, mint Mint, params *GetTradesParams) (*ht
 
 		if params.MinValue != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "min_value", *params.MinValue, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "number", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "min_value", *params.MinValue, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "number", Format: "double"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -7167,9 +7227,9 @@ type ClientWithResponsesInterface interface {
 type GetImageResponse200Headers struct {
 	CacheControl       string
 	ETag               *string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XLogoStatus        *string
 	XRequestID         string
 }
@@ -7178,9 +7238,9 @@ type GetImageResponse200Headers struct {
 type GetImageResponse304Headers struct {
 	CacheControl       string
 	ETag               *string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
@@ -7193,10 +7253,10 @@ type GetImageResponse403Headers struct {
 // GetImageResponse429Headers the declared response headers of an HTTP 429 response for GetImage
 type GetImageResponse429Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
-	RetryAfter         *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
+	RetryAfter         *int64
 	XRequestID         string
 }
 
@@ -7290,9 +7350,9 @@ func (r GetImageResponse) ContentType() string {
 type GetOwnerAccountsResponse200Headers struct {
 	CacheControl       string
 	ETag               *string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
@@ -7300,18 +7360,18 @@ type GetOwnerAccountsResponse200Headers struct {
 type GetOwnerAccountsResponse304Headers struct {
 	CacheControl       string
 	ETag               *string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
 // GetOwnerAccountsResponse400Headers the declared response headers of an HTTP 400 response for GetOwnerAccounts
 type GetOwnerAccountsResponse400Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
@@ -7324,19 +7384,19 @@ type GetOwnerAccountsResponse403Headers struct {
 // GetOwnerAccountsResponse404Headers the declared response headers of an HTTP 404 response for GetOwnerAccounts
 type GetOwnerAccountsResponse404Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
 // GetOwnerAccountsResponse429Headers the declared response headers of an HTTP 429 response for GetOwnerAccounts
 type GetOwnerAccountsResponse429Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
-	RetryAfter         *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
+	RetryAfter         *int64
 	XRequestID         string
 }
 
@@ -7355,7 +7415,7 @@ type GetOwnerAccountsResponse500Headers struct {
 // GetOwnerAccountsResponse503Headers the declared response headers of an HTTP 503 response for GetOwnerAccounts
 type GetOwnerAccountsResponse503Headers struct {
 	CacheControl string
-	RetryAfter   *int
+	RetryAfter   *int64
 	XRequestID   string
 }
 
@@ -7471,9 +7531,9 @@ func (r GetOwnerAccountsResponse) ContentType() string {
 type GetOwnerTokensResponse200Headers struct {
 	CacheControl       string
 	ETag               *string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
@@ -7481,18 +7541,18 @@ type GetOwnerTokensResponse200Headers struct {
 type GetOwnerTokensResponse304Headers struct {
 	CacheControl       string
 	ETag               *string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
 // GetOwnerTokensResponse400Headers the declared response headers of an HTTP 400 response for GetOwnerTokens
 type GetOwnerTokensResponse400Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
@@ -7505,19 +7565,19 @@ type GetOwnerTokensResponse403Headers struct {
 // GetOwnerTokensResponse404Headers the declared response headers of an HTTP 404 response for GetOwnerTokens
 type GetOwnerTokensResponse404Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
 // GetOwnerTokensResponse429Headers the declared response headers of an HTTP 429 response for GetOwnerTokens
 type GetOwnerTokensResponse429Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
-	RetryAfter         *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
+	RetryAfter         *int64
 	XRequestID         string
 }
 
@@ -7536,7 +7596,7 @@ type GetOwnerTokensResponse500Headers struct {
 // GetOwnerTokensResponse503Headers the declared response headers of an HTTP 503 response for GetOwnerTokens
 type GetOwnerTokensResponse503Headers struct {
 	CacheControl string
-	RetryAfter   *int
+	RetryAfter   *int64
 	XRequestID   string
 }
 
@@ -7652,9 +7712,9 @@ func (r GetOwnerTokensResponse) ContentType() string {
 type GetOwnerTransfersResponse200Headers struct {
 	CacheControl       string
 	ETag               *string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
@@ -7662,18 +7722,18 @@ type GetOwnerTransfersResponse200Headers struct {
 type GetOwnerTransfersResponse304Headers struct {
 	CacheControl       string
 	ETag               *string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
 // GetOwnerTransfersResponse400Headers the declared response headers of an HTTP 400 response for GetOwnerTransfers
 type GetOwnerTransfersResponse400Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
@@ -7686,19 +7746,19 @@ type GetOwnerTransfersResponse403Headers struct {
 // GetOwnerTransfersResponse404Headers the declared response headers of an HTTP 404 response for GetOwnerTransfers
 type GetOwnerTransfersResponse404Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
 // GetOwnerTransfersResponse429Headers the declared response headers of an HTTP 429 response for GetOwnerTransfers
 type GetOwnerTransfersResponse429Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
-	RetryAfter         *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
+	RetryAfter         *int64
 	XRequestID         string
 }
 
@@ -7717,7 +7777,7 @@ type GetOwnerTransfersResponse500Headers struct {
 // GetOwnerTransfersResponse503Headers the declared response headers of an HTTP 503 response for GetOwnerTransfers
 type GetOwnerTransfersResponse503Headers struct {
 	CacheControl string
-	RetryAfter   *int
+	RetryAfter   *int64
 	XRequestID   string
 }
 
@@ -7833,9 +7893,9 @@ func (r GetOwnerTransfersResponse) ContentType() string {
 type GetPoolLiquidityResponse200Headers struct {
 	CacheControl       string
 	ETag               *string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
@@ -7843,18 +7903,18 @@ type GetPoolLiquidityResponse200Headers struct {
 type GetPoolLiquidityResponse304Headers struct {
 	CacheControl       string
 	ETag               *string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
 // GetPoolLiquidityResponse400Headers the declared response headers of an HTTP 400 response for GetPoolLiquidity
 type GetPoolLiquidityResponse400Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
@@ -7867,10 +7927,10 @@ type GetPoolLiquidityResponse403Headers struct {
 // GetPoolLiquidityResponse429Headers the declared response headers of an HTTP 429 response for GetPoolLiquidity
 type GetPoolLiquidityResponse429Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
-	RetryAfter         *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
+	RetryAfter         *int64
 	XRequestID         string
 }
 
@@ -7889,7 +7949,7 @@ type GetPoolLiquidityResponse500Headers struct {
 // GetPoolLiquidityResponse503Headers the declared response headers of an HTTP 503 response for GetPoolLiquidity
 type GetPoolLiquidityResponse503Headers struct {
 	CacheControl string
-	RetryAfter   *int
+	RetryAfter   *int64
 	XRequestID   string
 }
 
@@ -8003,9 +8063,9 @@ func (r GetPoolLiquidityResponse) ContentType() string {
 type GetPoolLiquidityHistoryResponse200Headers struct {
 	CacheControl       string
 	ETag               *string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
@@ -8013,18 +8073,18 @@ type GetPoolLiquidityHistoryResponse200Headers struct {
 type GetPoolLiquidityHistoryResponse304Headers struct {
 	CacheControl       string
 	ETag               *string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
 // GetPoolLiquidityHistoryResponse400Headers the declared response headers of an HTTP 400 response for GetPoolLiquidityHistory
 type GetPoolLiquidityHistoryResponse400Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
@@ -8037,10 +8097,10 @@ type GetPoolLiquidityHistoryResponse403Headers struct {
 // GetPoolLiquidityHistoryResponse429Headers the declared response headers of an HTTP 429 response for GetPoolLiquidityHistory
 type GetPoolLiquidityHistoryResponse429Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
-	RetryAfter         *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
+	RetryAfter         *int64
 	XRequestID         string
 }
 
@@ -8059,7 +8119,7 @@ type GetPoolLiquidityHistoryResponse500Headers struct {
 // GetPoolLiquidityHistoryResponse503Headers the declared response headers of an HTTP 503 response for GetPoolLiquidityHistory
 type GetPoolLiquidityHistoryResponse503Headers struct {
 	CacheControl string
-	RetryAfter   *int
+	RetryAfter   *int64
 	XRequestID   string
 }
 
@@ -8266,9 +8326,9 @@ func (r GetStatusResponse) ContentType() string {
 // GetStatusPastResponse200Headers the declared response headers of an HTTP 200 response for GetStatusPast
 type GetStatusPastResponse200Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
@@ -8281,10 +8341,10 @@ type GetStatusPastResponse403Headers struct {
 // GetStatusPastResponse429Headers the declared response headers of an HTTP 429 response for GetStatusPast
 type GetStatusPastResponse429Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
-	RetryAfter         *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
+	RetryAfter         *int64
 	XRequestID         string
 }
 
@@ -8383,9 +8443,9 @@ func (r GetStatusPastResponse) ContentType() string {
 type SearchTokensResponse200Headers struct {
 	CacheControl       string
 	ETag               *string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
@@ -8393,18 +8453,18 @@ type SearchTokensResponse200Headers struct {
 type SearchTokensResponse304Headers struct {
 	CacheControl       string
 	ETag               *string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
 // SearchTokensResponse400Headers the declared response headers of an HTTP 400 response for SearchTokens
 type SearchTokensResponse400Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
@@ -8417,10 +8477,10 @@ type SearchTokensResponse403Headers struct {
 // SearchTokensResponse429Headers the declared response headers of an HTTP 429 response for SearchTokens
 type SearchTokensResponse429Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
-	RetryAfter         *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
+	RetryAfter         *int64
 	XRequestID         string
 }
 
@@ -8439,7 +8499,7 @@ type SearchTokensResponse500Headers struct {
 // SearchTokensResponse503Headers the declared response headers of an HTTP 503 response for SearchTokens
 type SearchTokensResponse503Headers struct {
 	CacheControl string
-	RetryAfter   *int
+	RetryAfter   *int64
 	XRequestID   string
 }
 
@@ -8545,18 +8605,18 @@ func (r SearchTokensResponse) ContentType() string {
 // ResolveTokensResponse200Headers the declared response headers of an HTTP 200 response for ResolveTokens
 type ResolveTokensResponse200Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
 // ResolveTokensResponse400Headers the declared response headers of an HTTP 400 response for ResolveTokens
 type ResolveTokensResponse400Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
@@ -8581,19 +8641,19 @@ type ResolveTokensResponse413Headers struct {
 // ResolveTokensResponse415Headers the declared response headers of an HTTP 415 response for ResolveTokens
 type ResolveTokensResponse415Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
 // ResolveTokensResponse429Headers the declared response headers of an HTTP 429 response for ResolveTokens
 type ResolveTokensResponse429Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
-	RetryAfter         *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
+	RetryAfter         *int64
 	XRequestID         string
 }
 
@@ -8612,7 +8672,7 @@ type ResolveTokensResponse500Headers struct {
 // ResolveTokensResponse503Headers the declared response headers of an HTTP 503 response for ResolveTokens
 type ResolveTokensResponse503Headers struct {
 	CacheControl string
-	RetryAfter   *int
+	RetryAfter   *int64
 	XRequestID   string
 }
 
@@ -8743,18 +8803,18 @@ func (r ResolveTokensResponse) ContentType() string {
 // StreamTokensResponse200Headers the declared response headers of an HTTP 200 response for StreamTokens
 type StreamTokensResponse200Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
 // StreamTokensResponse400Headers the declared response headers of an HTTP 400 response for StreamTokens
 type StreamTokensResponse400Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
@@ -8767,10 +8827,10 @@ type StreamTokensResponse403Headers struct {
 // StreamTokensResponse429Headers the declared response headers of an HTTP 429 response for StreamTokens
 type StreamTokensResponse429Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
-	RetryAfter         *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
+	RetryAfter         *int64
 	XRequestID         string
 }
 
@@ -8789,7 +8849,7 @@ type StreamTokensResponse500Headers struct {
 // StreamTokensResponse503Headers the declared response headers of an HTTP 503 response for StreamTokens
 type StreamTokensResponse503Headers struct {
 	CacheControl string
-	RetryAfter   *int
+	RetryAfter   *int64
 	XRequestID   string
 }
 
@@ -8887,9 +8947,9 @@ func (r StreamTokensResponse) ContentType() string {
 type CategoryTokensV2Response200Headers struct {
 	CacheControl       string
 	ETag               *string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
@@ -8897,18 +8957,18 @@ type CategoryTokensV2Response200Headers struct {
 type CategoryTokensV2Response304Headers struct {
 	CacheControl       string
 	ETag               *string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
 // CategoryTokensV2Response400Headers the declared response headers of an HTTP 400 response for CategoryTokensV2
 type CategoryTokensV2Response400Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
@@ -8921,10 +8981,10 @@ type CategoryTokensV2Response403Headers struct {
 // CategoryTokensV2Response429Headers the declared response headers of an HTTP 429 response for CategoryTokensV2
 type CategoryTokensV2Response429Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
-	RetryAfter         *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
+	RetryAfter         *int64
 	XRequestID         string
 }
 
@@ -8943,7 +9003,7 @@ type CategoryTokensV2Response500Headers struct {
 // CategoryTokensV2Response503Headers the declared response headers of an HTTP 503 response for CategoryTokensV2
 type CategoryTokensV2Response503Headers struct {
 	CacheControl string
-	RetryAfter   *int
+	RetryAfter   *int64
 	XRequestID   string
 }
 
@@ -9050,9 +9110,9 @@ func (r CategoryTokensV2Response) ContentType() string {
 type GetTokenResponse200Headers struct {
 	CacheControl       string
 	ETag               *string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
@@ -9060,18 +9120,18 @@ type GetTokenResponse200Headers struct {
 type GetTokenResponse304Headers struct {
 	CacheControl       string
 	ETag               *string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
 // GetTokenResponse400Headers the declared response headers of an HTTP 400 response for GetToken
 type GetTokenResponse400Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
@@ -9084,19 +9144,19 @@ type GetTokenResponse403Headers struct {
 // GetTokenResponse404Headers the declared response headers of an HTTP 404 response for GetToken
 type GetTokenResponse404Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
 // GetTokenResponse429Headers the declared response headers of an HTTP 429 response for GetToken
 type GetTokenResponse429Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
-	RetryAfter         *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
+	RetryAfter         *int64
 	XRequestID         string
 }
 
@@ -9115,7 +9175,7 @@ type GetTokenResponse500Headers struct {
 // GetTokenResponse503Headers the declared response headers of an HTTP 503 response for GetToken
 type GetTokenResponse503Headers struct {
 	CacheControl string
-	RetryAfter   *int
+	RetryAfter   *int64
 	XRequestID   string
 }
 
@@ -9231,9 +9291,9 @@ func (r GetTokenResponse) ContentType() string {
 type GetAccountsResponse200Headers struct {
 	CacheControl       string
 	ETag               *string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
@@ -9241,18 +9301,18 @@ type GetAccountsResponse200Headers struct {
 type GetAccountsResponse304Headers struct {
 	CacheControl       string
 	ETag               *string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
 // GetAccountsResponse400Headers the declared response headers of an HTTP 400 response for GetAccounts
 type GetAccountsResponse400Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
@@ -9265,19 +9325,19 @@ type GetAccountsResponse403Headers struct {
 // GetAccountsResponse404Headers the declared response headers of an HTTP 404 response for GetAccounts
 type GetAccountsResponse404Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
 // GetAccountsResponse429Headers the declared response headers of an HTTP 429 response for GetAccounts
 type GetAccountsResponse429Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
-	RetryAfter         *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
+	RetryAfter         *int64
 	XRequestID         string
 }
 
@@ -9296,7 +9356,7 @@ type GetAccountsResponse500Headers struct {
 // GetAccountsResponse503Headers the declared response headers of an HTTP 503 response for GetAccounts
 type GetAccountsResponse503Headers struct {
 	CacheControl string
-	RetryAfter   *int
+	RetryAfter   *int64
 	XRequestID   string
 }
 
@@ -9412,9 +9472,9 @@ func (r GetAccountsResponse) ContentType() string {
 type GetHistoryResponse200Headers struct {
 	CacheControl       string
 	ETag               *string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
@@ -9422,18 +9482,18 @@ type GetHistoryResponse200Headers struct {
 type GetHistoryResponse304Headers struct {
 	CacheControl       string
 	ETag               *string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
 // GetHistoryResponse400Headers the declared response headers of an HTTP 400 response for GetHistory
 type GetHistoryResponse400Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
@@ -9446,10 +9506,10 @@ type GetHistoryResponse403Headers struct {
 // GetHistoryResponse429Headers the declared response headers of an HTTP 429 response for GetHistory
 type GetHistoryResponse429Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
-	RetryAfter         *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
+	RetryAfter         *int64
 	XRequestID         string
 }
 
@@ -9468,7 +9528,7 @@ type GetHistoryResponse500Headers struct {
 // GetHistoryResponse503Headers the declared response headers of an HTTP 503 response for GetHistory
 type GetHistoryResponse503Headers struct {
 	CacheControl string
-	RetryAfter   *int
+	RetryAfter   *int64
 	XRequestID   string
 }
 
@@ -9582,9 +9642,9 @@ func (r GetHistoryResponse) ContentType() string {
 type GetHoldersResponse200Headers struct {
 	CacheControl       string
 	ETag               *string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
@@ -9592,18 +9652,18 @@ type GetHoldersResponse200Headers struct {
 type GetHoldersResponse304Headers struct {
 	CacheControl       string
 	ETag               *string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
 // GetHoldersResponse400Headers the declared response headers of an HTTP 400 response for GetHolders
 type GetHoldersResponse400Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
@@ -9616,19 +9676,19 @@ type GetHoldersResponse403Headers struct {
 // GetHoldersResponse404Headers the declared response headers of an HTTP 404 response for GetHolders
 type GetHoldersResponse404Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
 // GetHoldersResponse429Headers the declared response headers of an HTTP 429 response for GetHolders
 type GetHoldersResponse429Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
-	RetryAfter         *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
+	RetryAfter         *int64
 	XRequestID         string
 }
 
@@ -9647,7 +9707,7 @@ type GetHoldersResponse500Headers struct {
 // GetHoldersResponse503Headers the declared response headers of an HTTP 503 response for GetHolders
 type GetHoldersResponse503Headers struct {
 	CacheControl string
-	RetryAfter   *int
+	RetryAfter   *int64
 	XRequestID   string
 }
 
@@ -9763,9 +9823,9 @@ func (r GetHoldersResponse) ContentType() string {
 type GetHoldersHistoryResponse200Headers struct {
 	CacheControl       string
 	ETag               *string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
@@ -9773,18 +9833,18 @@ type GetHoldersHistoryResponse200Headers struct {
 type GetHoldersHistoryResponse304Headers struct {
 	CacheControl       string
 	ETag               *string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
 // GetHoldersHistoryResponse400Headers the declared response headers of an HTTP 400 response for GetHoldersHistory
 type GetHoldersHistoryResponse400Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
@@ -9797,19 +9857,19 @@ type GetHoldersHistoryResponse403Headers struct {
 // GetHoldersHistoryResponse404Headers the declared response headers of an HTTP 404 response for GetHoldersHistory
 type GetHoldersHistoryResponse404Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
 // GetHoldersHistoryResponse429Headers the declared response headers of an HTTP 429 response for GetHoldersHistory
 type GetHoldersHistoryResponse429Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
-	RetryAfter         *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
+	RetryAfter         *int64
 	XRequestID         string
 }
 
@@ -9828,7 +9888,7 @@ type GetHoldersHistoryResponse500Headers struct {
 // GetHoldersHistoryResponse503Headers the declared response headers of an HTTP 503 response for GetHoldersHistory
 type GetHoldersHistoryResponse503Headers struct {
 	CacheControl string
-	RetryAfter   *int
+	RetryAfter   *int64
 	XRequestID   string
 }
 
@@ -9944,9 +10004,9 @@ func (r GetHoldersHistoryResponse) ContentType() string {
 type GetLiquidityHistoryResponse200Headers struct {
 	CacheControl       string
 	ETag               *string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
@@ -9954,18 +10014,18 @@ type GetLiquidityHistoryResponse200Headers struct {
 type GetLiquidityHistoryResponse304Headers struct {
 	CacheControl       string
 	ETag               *string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
 // GetLiquidityHistoryResponse400Headers the declared response headers of an HTTP 400 response for GetLiquidityHistory
 type GetLiquidityHistoryResponse400Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
@@ -9978,10 +10038,10 @@ type GetLiquidityHistoryResponse403Headers struct {
 // GetLiquidityHistoryResponse429Headers the declared response headers of an HTTP 429 response for GetLiquidityHistory
 type GetLiquidityHistoryResponse429Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
-	RetryAfter         *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
+	RetryAfter         *int64
 	XRequestID         string
 }
 
@@ -10000,7 +10060,7 @@ type GetLiquidityHistoryResponse500Headers struct {
 // GetLiquidityHistoryResponse503Headers the declared response headers of an HTTP 503 response for GetLiquidityHistory
 type GetLiquidityHistoryResponse503Headers struct {
 	CacheControl string
-	RetryAfter   *int
+	RetryAfter   *int64
 	XRequestID   string
 }
 
@@ -10114,9 +10174,9 @@ func (r GetLiquidityHistoryResponse) ContentType() string {
 type GetCandlesResponse200Headers struct {
 	CacheControl       string
 	ETag               *string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
@@ -10124,18 +10184,18 @@ type GetCandlesResponse200Headers struct {
 type GetCandlesResponse304Headers struct {
 	CacheControl       string
 	ETag               *string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
 // GetCandlesResponse400Headers the declared response headers of an HTTP 400 response for GetCandles
 type GetCandlesResponse400Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
@@ -10148,10 +10208,10 @@ type GetCandlesResponse403Headers struct {
 // GetCandlesResponse429Headers the declared response headers of an HTTP 429 response for GetCandles
 type GetCandlesResponse429Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
-	RetryAfter         *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
+	RetryAfter         *int64
 	XRequestID         string
 }
 
@@ -10170,7 +10230,7 @@ type GetCandlesResponse500Headers struct {
 // GetCandlesResponse503Headers the declared response headers of an HTTP 503 response for GetCandles
 type GetCandlesResponse503Headers struct {
 	CacheControl string
-	RetryAfter   *int
+	RetryAfter   *int64
 	XRequestID   string
 }
 
@@ -10284,9 +10344,9 @@ func (r GetCandlesResponse) ContentType() string {
 type GetPoolsResponse200Headers struct {
 	CacheControl       string
 	ETag               *string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
@@ -10294,18 +10354,18 @@ type GetPoolsResponse200Headers struct {
 type GetPoolsResponse304Headers struct {
 	CacheControl       string
 	ETag               *string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
 // GetPoolsResponse400Headers the declared response headers of an HTTP 400 response for GetPools
 type GetPoolsResponse400Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
@@ -10318,10 +10378,10 @@ type GetPoolsResponse403Headers struct {
 // GetPoolsResponse429Headers the declared response headers of an HTTP 429 response for GetPools
 type GetPoolsResponse429Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
-	RetryAfter         *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
+	RetryAfter         *int64
 	XRequestID         string
 }
 
@@ -10340,7 +10400,7 @@ type GetPoolsResponse500Headers struct {
 // GetPoolsResponse503Headers the declared response headers of an HTTP 503 response for GetPools
 type GetPoolsResponse503Headers struct {
 	CacheControl string
-	RetryAfter   *int
+	RetryAfter   *int64
 	XRequestID   string
 }
 
@@ -10454,9 +10514,9 @@ func (r GetPoolsResponse) ContentType() string {
 type GetTradesResponse200Headers struct {
 	CacheControl       string
 	ETag               *string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
@@ -10464,18 +10524,18 @@ type GetTradesResponse200Headers struct {
 type GetTradesResponse304Headers struct {
 	CacheControl       string
 	ETag               *string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
 // GetTradesResponse400Headers the declared response headers of an HTTP 400 response for GetTrades
 type GetTradesResponse400Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
@@ -10488,10 +10548,10 @@ type GetTradesResponse403Headers struct {
 // GetTradesResponse429Headers the declared response headers of an HTTP 429 response for GetTrades
 type GetTradesResponse429Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
-	RetryAfter         *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
+	RetryAfter         *int64
 	XRequestID         string
 }
 
@@ -10510,7 +10570,7 @@ type GetTradesResponse500Headers struct {
 // GetTradesResponse503Headers the declared response headers of an HTTP 503 response for GetTrades
 type GetTradesResponse503Headers struct {
 	CacheControl string
-	RetryAfter   *int
+	RetryAfter   *int64
 	XRequestID   string
 }
 
@@ -10624,9 +10684,9 @@ func (r GetTradesResponse) ContentType() string {
 type GetTransfersResponse200Headers struct {
 	CacheControl       string
 	ETag               *string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
@@ -10634,18 +10694,18 @@ type GetTransfersResponse200Headers struct {
 type GetTransfersResponse304Headers struct {
 	CacheControl       string
 	ETag               *string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
 // GetTransfersResponse400Headers the declared response headers of an HTTP 400 response for GetTransfers
 type GetTransfersResponse400Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
@@ -10658,19 +10718,19 @@ type GetTransfersResponse403Headers struct {
 // GetTransfersResponse404Headers the declared response headers of an HTTP 404 response for GetTransfers
 type GetTransfersResponse404Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
 // GetTransfersResponse429Headers the declared response headers of an HTTP 429 response for GetTransfers
 type GetTransfersResponse429Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
-	RetryAfter         *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
+	RetryAfter         *int64
 	XRequestID         string
 }
 
@@ -10689,7 +10749,7 @@ type GetTransfersResponse500Headers struct {
 // GetTransfersResponse503Headers the declared response headers of an HTTP 503 response for GetTransfers
 type GetTransfersResponse503Headers struct {
 	CacheControl string
-	RetryAfter   *int
+	RetryAfter   *int64
 	XRequestID   string
 }
 
@@ -10804,18 +10864,18 @@ func (r GetTransfersResponse) ContentType() string {
 // StreamTradesResponse200Headers the declared response headers of an HTTP 200 response for StreamTrades
 type StreamTradesResponse200Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
 // StreamTradesResponse400Headers the declared response headers of an HTTP 400 response for StreamTrades
 type StreamTradesResponse400Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
@@ -10828,10 +10888,10 @@ type StreamTradesResponse403Headers struct {
 // StreamTradesResponse429Headers the declared response headers of an HTTP 429 response for StreamTrades
 type StreamTradesResponse429Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
-	RetryAfter         *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
+	RetryAfter         *int64
 	XRequestID         string
 }
 
@@ -10850,7 +10910,7 @@ type StreamTradesResponse500Headers struct {
 // StreamTradesResponse503Headers the declared response headers of an HTTP 503 response for StreamTrades
 type StreamTradesResponse503Headers struct {
 	CacheControl string
-	RetryAfter   *int
+	RetryAfter   *int64
 	XRequestID   string
 }
 
@@ -10955,9 +11015,9 @@ func (r StreamTradesResponse) ContentType() string {
 type GetVenuesResponse200Headers struct {
 	CacheControl       string
 	ETag               *string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
@@ -10965,9 +11025,9 @@ type GetVenuesResponse200Headers struct {
 type GetVenuesResponse304Headers struct {
 	CacheControl       string
 	ETag               *string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
 	XRequestID         string
 }
 
@@ -10980,10 +11040,10 @@ type GetVenuesResponse403Headers struct {
 // GetVenuesResponse429Headers the declared response headers of an HTTP 429 response for GetVenues
 type GetVenuesResponse429Headers struct {
 	CacheControl       string
-	RateLimitLimit     *int
-	RateLimitRemaining *int
-	RateLimitReset     *int
-	RetryAfter         *int
+	RateLimitLimit     *int64
+	RateLimitRemaining *int64
+	RateLimitReset     *int64
+	RetryAfter         *int64
 	XRequestID         string
 }
 
@@ -11002,7 +11062,7 @@ type GetVenuesResponse500Headers struct {
 // GetVenuesResponse503Headers the declared response headers of an HTTP 503 response for GetVenues
 type GetVenuesResponse503Headers struct {
 	CacheControl string
-	RetryAfter   *int
+	RetryAfter   *int64
 	XRequestID   string
 }
 
@@ -11536,22 +11596,22 @@ func ParseGetImageResponse(rsp *http.Response) (*GetImageResponse, error) {
 			headers.ETag = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -11588,22 +11648,22 @@ func ParseGetImageResponse(rsp *http.Response) (*GetImageResponse, error) {
 			headers.ETag = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -11643,29 +11703,29 @@ func ParseGetImageResponse(rsp *http.Response) (*GetImageResponse, error) {
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
 		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RetryAfter = &value
@@ -11810,22 +11870,22 @@ func ParseGetOwnerAccountsResponse(rsp *http.Response) (*GetOwnerAccountsRespons
 			headers.ETag = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -11855,22 +11915,22 @@ func ParseGetOwnerAccountsResponse(rsp *http.Response) (*GetOwnerAccountsRespons
 			headers.ETag = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -11893,22 +11953,22 @@ func ParseGetOwnerAccountsResponse(rsp *http.Response) (*GetOwnerAccountsRespons
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -11948,22 +12008,22 @@ func ParseGetOwnerAccountsResponse(rsp *http.Response) (*GetOwnerAccountsRespons
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -11986,29 +12046,29 @@ func ParseGetOwnerAccountsResponse(rsp *http.Response) (*GetOwnerAccountsRespons
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
 		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RetryAfter = &value
@@ -12065,8 +12125,8 @@ func ParseGetOwnerAccountsResponse(rsp *http.Response) (*GetOwnerAccountsRespons
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RetryAfter = &value
@@ -12177,22 +12237,22 @@ func ParseGetOwnerTokensResponse(rsp *http.Response) (*GetOwnerTokensResponse, e
 			headers.ETag = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -12222,22 +12282,22 @@ func ParseGetOwnerTokensResponse(rsp *http.Response) (*GetOwnerTokensResponse, e
 			headers.ETag = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -12260,22 +12320,22 @@ func ParseGetOwnerTokensResponse(rsp *http.Response) (*GetOwnerTokensResponse, e
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -12315,22 +12375,22 @@ func ParseGetOwnerTokensResponse(rsp *http.Response) (*GetOwnerTokensResponse, e
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -12353,29 +12413,29 @@ func ParseGetOwnerTokensResponse(rsp *http.Response) (*GetOwnerTokensResponse, e
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
 		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RetryAfter = &value
@@ -12432,8 +12492,8 @@ func ParseGetOwnerTokensResponse(rsp *http.Response) (*GetOwnerTokensResponse, e
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RetryAfter = &value
@@ -12544,22 +12604,22 @@ func ParseGetOwnerTransfersResponse(rsp *http.Response) (*GetOwnerTransfersRespo
 			headers.ETag = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -12589,22 +12649,22 @@ func ParseGetOwnerTransfersResponse(rsp *http.Response) (*GetOwnerTransfersRespo
 			headers.ETag = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -12627,22 +12687,22 @@ func ParseGetOwnerTransfersResponse(rsp *http.Response) (*GetOwnerTransfersRespo
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -12682,22 +12742,22 @@ func ParseGetOwnerTransfersResponse(rsp *http.Response) (*GetOwnerTransfersRespo
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -12720,29 +12780,29 @@ func ParseGetOwnerTransfersResponse(rsp *http.Response) (*GetOwnerTransfersRespo
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
 		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RetryAfter = &value
@@ -12799,8 +12859,8 @@ func ParseGetOwnerTransfersResponse(rsp *http.Response) (*GetOwnerTransfersRespo
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RetryAfter = &value
@@ -12911,22 +12971,22 @@ func ParseGetPoolLiquidityResponse(rsp *http.Response) (*GetPoolLiquidityRespons
 			headers.ETag = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -12956,22 +13016,22 @@ func ParseGetPoolLiquidityResponse(rsp *http.Response) (*GetPoolLiquidityRespons
 			headers.ETag = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -12994,22 +13054,22 @@ func ParseGetPoolLiquidityResponse(rsp *http.Response) (*GetPoolLiquidityRespons
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -13049,29 +13109,29 @@ func ParseGetPoolLiquidityResponse(rsp *http.Response) (*GetPoolLiquidityRespons
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
 		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RetryAfter = &value
@@ -13128,8 +13188,8 @@ func ParseGetPoolLiquidityResponse(rsp *http.Response) (*GetPoolLiquidityRespons
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RetryAfter = &value
@@ -13240,22 +13300,22 @@ func ParseGetPoolLiquidityHistoryResponse(rsp *http.Response) (*GetPoolLiquidity
 			headers.ETag = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -13285,22 +13345,22 @@ func ParseGetPoolLiquidityHistoryResponse(rsp *http.Response) (*GetPoolLiquidity
 			headers.ETag = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -13323,22 +13383,22 @@ func ParseGetPoolLiquidityHistoryResponse(rsp *http.Response) (*GetPoolLiquidity
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -13378,29 +13438,29 @@ func ParseGetPoolLiquidityHistoryResponse(rsp *http.Response) (*GetPoolLiquidity
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
 		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RetryAfter = &value
@@ -13457,8 +13517,8 @@ func ParseGetPoolLiquidityHistoryResponse(rsp *http.Response) (*GetPoolLiquidity
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RetryAfter = &value
@@ -13656,22 +13716,22 @@ func ParseGetStatusPastResponse(rsp *http.Response) (*GetStatusPastResponse, err
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -13711,29 +13771,29 @@ func ParseGetStatusPastResponse(rsp *http.Response) (*GetStatusPastResponse, err
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
 		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RetryAfter = &value
@@ -13871,22 +13931,22 @@ func ParseSearchTokensResponse(rsp *http.Response) (*SearchTokensResponse, error
 			headers.ETag = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -13916,22 +13976,22 @@ func ParseSearchTokensResponse(rsp *http.Response) (*SearchTokensResponse, error
 			headers.ETag = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -13954,22 +14014,22 @@ func ParseSearchTokensResponse(rsp *http.Response) (*SearchTokensResponse, error
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -14009,29 +14069,29 @@ func ParseSearchTokensResponse(rsp *http.Response) (*SearchTokensResponse, error
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
 		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RetryAfter = &value
@@ -14088,8 +14148,8 @@ func ParseSearchTokensResponse(rsp *http.Response) (*SearchTokensResponse, error
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RetryAfter = &value
@@ -14204,22 +14264,22 @@ func ParseResolveTokensResponse(rsp *http.Response) (*ResolveTokensResponse, err
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -14242,22 +14302,22 @@ func ParseResolveTokensResponse(rsp *http.Response) (*ResolveTokensResponse, err
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -14331,22 +14391,22 @@ func ParseResolveTokensResponse(rsp *http.Response) (*ResolveTokensResponse, err
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -14369,29 +14429,29 @@ func ParseResolveTokensResponse(rsp *http.Response) (*ResolveTokensResponse, err
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
 		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RetryAfter = &value
@@ -14448,8 +14508,8 @@ func ParseResolveTokensResponse(rsp *http.Response) (*ResolveTokensResponse, err
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RetryAfter = &value
@@ -14536,22 +14596,22 @@ func ParseStreamTokensResponse(rsp *http.Response) (*StreamTokensResponse, error
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -14574,22 +14634,22 @@ func ParseStreamTokensResponse(rsp *http.Response) (*StreamTokensResponse, error
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -14629,29 +14689,29 @@ func ParseStreamTokensResponse(rsp *http.Response) (*StreamTokensResponse, error
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
 		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RetryAfter = &value
@@ -14708,8 +14768,8 @@ func ParseStreamTokensResponse(rsp *http.Response) (*StreamTokensResponse, error
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RetryAfter = &value
@@ -14813,22 +14873,22 @@ func ParseCategoryTokensV2Response(rsp *http.Response) (*CategoryTokensV2Respons
 			headers.ETag = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -14858,22 +14918,22 @@ func ParseCategoryTokensV2Response(rsp *http.Response) (*CategoryTokensV2Respons
 			headers.ETag = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -14896,22 +14956,22 @@ func ParseCategoryTokensV2Response(rsp *http.Response) (*CategoryTokensV2Respons
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -14951,29 +15011,29 @@ func ParseCategoryTokensV2Response(rsp *http.Response) (*CategoryTokensV2Respons
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
 		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RetryAfter = &value
@@ -15030,8 +15090,8 @@ func ParseCategoryTokensV2Response(rsp *http.Response) (*CategoryTokensV2Respons
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RetryAfter = &value
@@ -15142,22 +15202,22 @@ func ParseGetTokenResponse(rsp *http.Response) (*GetTokenResponse, error) {
 			headers.ETag = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -15187,22 +15247,22 @@ func ParseGetTokenResponse(rsp *http.Response) (*GetTokenResponse, error) {
 			headers.ETag = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -15225,22 +15285,22 @@ func ParseGetTokenResponse(rsp *http.Response) (*GetTokenResponse, error) {
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -15280,22 +15340,22 @@ func ParseGetTokenResponse(rsp *http.Response) (*GetTokenResponse, error) {
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -15318,29 +15378,29 @@ func ParseGetTokenResponse(rsp *http.Response) (*GetTokenResponse, error) {
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
 		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RetryAfter = &value
@@ -15397,8 +15457,8 @@ func ParseGetTokenResponse(rsp *http.Response) (*GetTokenResponse, error) {
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RetryAfter = &value
@@ -15509,22 +15569,22 @@ func ParseGetAccountsResponse(rsp *http.Response) (*GetAccountsResponse, error) 
 			headers.ETag = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -15554,22 +15614,22 @@ func ParseGetAccountsResponse(rsp *http.Response) (*GetAccountsResponse, error) 
 			headers.ETag = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -15592,22 +15652,22 @@ func ParseGetAccountsResponse(rsp *http.Response) (*GetAccountsResponse, error) 
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -15647,22 +15707,22 @@ func ParseGetAccountsResponse(rsp *http.Response) (*GetAccountsResponse, error) 
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -15685,29 +15745,29 @@ func ParseGetAccountsResponse(rsp *http.Response) (*GetAccountsResponse, error) 
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
 		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RetryAfter = &value
@@ -15764,8 +15824,8 @@ func ParseGetAccountsResponse(rsp *http.Response) (*GetAccountsResponse, error) 
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RetryAfter = &value
@@ -15876,22 +15936,22 @@ func ParseGetHistoryResponse(rsp *http.Response) (*GetHistoryResponse, error) {
 			headers.ETag = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -15921,22 +15981,22 @@ func ParseGetHistoryResponse(rsp *http.Response) (*GetHistoryResponse, error) {
 			headers.ETag = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -15959,22 +16019,22 @@ func ParseGetHistoryResponse(rsp *http.Response) (*GetHistoryResponse, error) {
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -16014,29 +16074,29 @@ func ParseGetHistoryResponse(rsp *http.Response) (*GetHistoryResponse, error) {
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
 		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RetryAfter = &value
@@ -16093,8 +16153,8 @@ func ParseGetHistoryResponse(rsp *http.Response) (*GetHistoryResponse, error) {
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RetryAfter = &value
@@ -16205,22 +16265,22 @@ func ParseGetHoldersResponse(rsp *http.Response) (*GetHoldersResponse, error) {
 			headers.ETag = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -16250,22 +16310,22 @@ func ParseGetHoldersResponse(rsp *http.Response) (*GetHoldersResponse, error) {
 			headers.ETag = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -16288,22 +16348,22 @@ func ParseGetHoldersResponse(rsp *http.Response) (*GetHoldersResponse, error) {
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -16343,22 +16403,22 @@ func ParseGetHoldersResponse(rsp *http.Response) (*GetHoldersResponse, error) {
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -16381,29 +16441,29 @@ func ParseGetHoldersResponse(rsp *http.Response) (*GetHoldersResponse, error) {
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
 		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RetryAfter = &value
@@ -16460,8 +16520,8 @@ func ParseGetHoldersResponse(rsp *http.Response) (*GetHoldersResponse, error) {
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RetryAfter = &value
@@ -16572,22 +16632,22 @@ func ParseGetHoldersHistoryResponse(rsp *http.Response) (*GetHoldersHistoryRespo
 			headers.ETag = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -16617,22 +16677,22 @@ func ParseGetHoldersHistoryResponse(rsp *http.Response) (*GetHoldersHistoryRespo
 			headers.ETag = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -16655,22 +16715,22 @@ func ParseGetHoldersHistoryResponse(rsp *http.Response) (*GetHoldersHistoryRespo
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -16710,22 +16770,22 @@ func ParseGetHoldersHistoryResponse(rsp *http.Response) (*GetHoldersHistoryRespo
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -16748,29 +16808,29 @@ func ParseGetHoldersHistoryResponse(rsp *http.Response) (*GetHoldersHistoryRespo
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
 		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RetryAfter = &value
@@ -16827,8 +16887,8 @@ func ParseGetHoldersHistoryResponse(rsp *http.Response) (*GetHoldersHistoryRespo
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RetryAfter = &value
@@ -16939,22 +16999,22 @@ func ParseGetLiquidityHistoryResponse(rsp *http.Response) (*GetLiquidityHistoryR
 			headers.ETag = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -16984,22 +17044,22 @@ func ParseGetLiquidityHistoryResponse(rsp *http.Response) (*GetLiquidityHistoryR
 			headers.ETag = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -17022,22 +17082,22 @@ func ParseGetLiquidityHistoryResponse(rsp *http.Response) (*GetLiquidityHistoryR
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -17077,29 +17137,29 @@ func ParseGetLiquidityHistoryResponse(rsp *http.Response) (*GetLiquidityHistoryR
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
 		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RetryAfter = &value
@@ -17156,8 +17216,8 @@ func ParseGetLiquidityHistoryResponse(rsp *http.Response) (*GetLiquidityHistoryR
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RetryAfter = &value
@@ -17268,22 +17328,22 @@ func ParseGetCandlesResponse(rsp *http.Response) (*GetCandlesResponse, error) {
 			headers.ETag = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -17313,22 +17373,22 @@ func ParseGetCandlesResponse(rsp *http.Response) (*GetCandlesResponse, error) {
 			headers.ETag = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -17351,22 +17411,22 @@ func ParseGetCandlesResponse(rsp *http.Response) (*GetCandlesResponse, error) {
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -17406,29 +17466,29 @@ func ParseGetCandlesResponse(rsp *http.Response) (*GetCandlesResponse, error) {
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
 		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RetryAfter = &value
@@ -17485,8 +17545,8 @@ func ParseGetCandlesResponse(rsp *http.Response) (*GetCandlesResponse, error) {
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RetryAfter = &value
@@ -17597,22 +17657,22 @@ func ParseGetPoolsResponse(rsp *http.Response) (*GetPoolsResponse, error) {
 			headers.ETag = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -17642,22 +17702,22 @@ func ParseGetPoolsResponse(rsp *http.Response) (*GetPoolsResponse, error) {
 			headers.ETag = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -17680,22 +17740,22 @@ func ParseGetPoolsResponse(rsp *http.Response) (*GetPoolsResponse, error) {
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -17735,29 +17795,29 @@ func ParseGetPoolsResponse(rsp *http.Response) (*GetPoolsResponse, error) {
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
 		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RetryAfter = &value
@@ -17814,8 +17874,8 @@ func ParseGetPoolsResponse(rsp *http.Response) (*GetPoolsResponse, error) {
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RetryAfter = &value
@@ -17926,22 +17986,22 @@ func ParseGetTradesResponse(rsp *http.Response) (*GetTradesResponse, error) {
 			headers.ETag = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -17971,22 +18031,22 @@ func ParseGetTradesResponse(rsp *http.Response) (*GetTradesResponse, error) {
 			headers.ETag = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -18009,22 +18069,22 @@ func ParseGetTradesResponse(rsp *http.Response) (*GetTradesResponse, error) {
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -18064,29 +18124,29 @@ func ParseGetTradesResponse(rsp *http.Response) (*GetTradesResponse, error) {
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
 		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RetryAfter = &value
@@ -18143,8 +18203,8 @@ func ParseGetTradesResponse(rsp *http.Response) (*GetTradesResponse, error) {
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RetryAfter = &value
@@ -18255,22 +18315,22 @@ func ParseGetTransfersResponse(rsp *http.Response) (*GetTransfersResponse, error
 			headers.ETag = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -18300,22 +18360,22 @@ func ParseGetTransfersResponse(rsp *http.Response) (*GetTransfersResponse, error
 			headers.ETag = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -18338,22 +18398,22 @@ func ParseGetTransfersResponse(rsp *http.Response) (*GetTransfersResponse, error
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -18393,22 +18453,22 @@ func ParseGetTransfersResponse(rsp *http.Response) (*GetTransfersResponse, error
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -18431,29 +18491,29 @@ func ParseGetTransfersResponse(rsp *http.Response) (*GetTransfersResponse, error
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
 		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RetryAfter = &value
@@ -18510,8 +18570,8 @@ func ParseGetTransfersResponse(rsp *http.Response) (*GetTransfersResponse, error
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RetryAfter = &value
@@ -18605,22 +18665,22 @@ func ParseStreamTradesResponse(rsp *http.Response) (*StreamTradesResponse, error
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -18643,22 +18703,22 @@ func ParseStreamTradesResponse(rsp *http.Response) (*StreamTradesResponse, error
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -18698,29 +18758,29 @@ func ParseStreamTradesResponse(rsp *http.Response) (*StreamTradesResponse, error
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
 		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RetryAfter = &value
@@ -18777,8 +18837,8 @@ func ParseStreamTradesResponse(rsp *http.Response) (*StreamTradesResponse, error
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RetryAfter = &value
@@ -18875,22 +18935,22 @@ func ParseGetVenuesResponse(rsp *http.Response) (*GetVenuesResponse, error) {
 			headers.ETag = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -18920,22 +18980,22 @@ func ParseGetVenuesResponse(rsp *http.Response) (*GetVenuesResponse, error) {
 			headers.ETag = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
@@ -18975,29 +19035,29 @@ func ParseGetVenuesResponse(rsp *http.Response) (*GetVenuesResponse, error) {
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("RateLimit-Limit"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Limit", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitLimit = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Remaining"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Remaining", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitRemaining = &value
 		}
 		if values := rsp.Header.Values("RateLimit-Reset"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "RateLimit-Reset", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RateLimitReset = &value
 		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RetryAfter = &value
@@ -19054,8 +19114,8 @@ func ParseGetVenuesResponse(rsp *http.Response) (*GetVenuesResponse, error) {
 			headers.CacheControl = value
 		}
 		if values := rsp.Header.Values("Retry-After"); len(values) > 0 {
-			var value int
-			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: ""}); err != nil {
+			var value int64
+			if err := runtime.BindStyledParameterWithOptions("simple", "Retry-After", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			}
 			headers.RetryAfter = &value

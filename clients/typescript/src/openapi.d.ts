@@ -695,11 +695,20 @@ export interface components {
             logo_status?: "ok" | "unchecked" | "broken" | "missing";
             /** @description Whether the mint belongs to the extended token program. */
             is_token22?: boolean;
-            /** @description USD value of the pool trades of 24 hours; null when none could be priced. */
+            /**
+             * Format: double
+             * @description USD value of the pool trades of 24 hours; null when none could be priced.
+             */
             daily_volume_usd?: number | null;
-            /** @description Block time of the earliest event known, epoch milliseconds. */
+            /**
+             * Format: int64
+             * @description Block time of the earliest event known, epoch milliseconds.
+             */
             first_seen_at?: number;
-            /** @description Block time of the latest event known, epoch milliseconds. Present where first_seen_at is. */
+            /**
+             * Format: int64
+             * @description Block time of the latest event known, epoch milliseconds. Present where first_seen_at is.
+             */
             last_seen_at?: number;
             /** @description Raw supply, decimal. */
             supply?: string | null;
@@ -711,35 +720,43 @@ export interface components {
              */
             metaplex_uri?: string | null;
             update_authority?: string | null;
+            /** Format: int64 */
             seller_fee_basis_points?: number | null;
-            /** @description The metadata program's TokenStandard. */
+            /**
+             * Format: int64
+             * @description The metadata program's TokenStandard.
+             */
             token_standard?: number | null;
             description?: string | null;
             /** Format: uri */
             external_url?: string | null;
             /** @description Links: website, twitter, telegram … */
-            extensions?: {
-                [key: string]: string;
-            } | null;
+            extensions?: components["schemas"]["Links"] | null;
             /** @description Of the token lists that hold the token, then of its creator; verified, strict and lst are of lists only. */
             tags?: string[] | null;
             /** @description The launchpad that created the token; null where that was not seen. */
             launchpad?: components["schemas"]["Launchpad"] | null;
             /** @description Whom the launchpad's instruction names as the creator, base58; null where that was not seen. */
             creator?: string | null;
-            /** @description Block time at which the launchpad moved its trading to a pool, epoch milliseconds; null where that was not seen. */
+            /**
+             * Format: int64
+             * @description Block time at which the launchpad moved its trading to a pool, epoch milliseconds; null where that was not seen.
+             */
             graduated_at?: number | null;
             /**
+             * Format: double
              * @description Of mints with Token-2022's scaled amounts only: what wallets multiply shown amounts by until next_ui_multiplier_at. Supply, amounts and prices are of raw amounts, which it does not touch. Absent also where an instruction announced another multiplier and the account was not read since.
              * @example 1.25
              */
             ui_multiplier?: number;
             /**
+             * Format: double
              * @description The multiplier from next_ui_multiplier_at on; absent when no other was announced.
              * @example 1.5
              */
             next_ui_multiplier?: number;
             /**
+             * Format: int64
              * @description From when next_ui_multiplier holds, epoch milliseconds; it may have passed.
              * @example 1800086400000
              */
@@ -753,10 +770,7 @@ export interface components {
             market?: components["schemas"]["Market"] | null;
             /** @description With windows=true only. Null as market. */
             windows?: components["schemas"]["Windows"] | null;
-            /** @description With provenance=true only. Where the value of each field that is not null came from. */
-            provenance?: {
-                [key: string]: components["schemas"]["Origin"];
-            };
+            provenance?: components["schemas"]["Provenance"];
             price_usd?: components["schemas"]["MarketFigure"];
             price_at?: components["schemas"]["MarketTime"];
             price_change_24h?: components["schemas"]["MarketFigure"];
@@ -773,18 +787,43 @@ export interface components {
             pools?: components["schemas"]["MarketCount"];
             first_pool_at?: components["schemas"]["MarketTime"];
             as_of?: components["schemas"]["MarketTime"];
-            /** @description With market=true on a node that keeps balances, or with its name among `fields`. Owners whose accounts sum above 0, as counted last; null where they were not counted. */
+            /**
+             * Format: int64
+             * @description With market=true on a node that keeps balances, or with its name among `fields`. Owners whose accounts sum above 0, as counted last; null where they were not counted.
+             */
             holders?: number | null;
-            /** @description The same. By how many the holders became more in 24 hours of block time; null where that is unknown. */
+            /**
+             * Format: int64
+             * @description The same. By how many the holders became more in 24 hours of block time; null where that is unknown.
+             */
             holders_change_24h?: number | null;
-            /** @description The same. How many percent of the supply ten owners have; pools, launchpads' curves and burnt tokens left out. */
+            /**
+             * Format: double
+             * @description The same. How many percent of the supply ten owners have; pools, launchpads' curves and burnt tokens left out.
+             */
             top10_pct?: number | null;
         };
-        /** @description With its name among `fields` only. The member of Market of that name. */
+        Links: {
+            [key: string]: string;
+        };
+        /** @description With provenance=true only. Where the value of each field that is not null came from. */
+        Provenance: {
+            [key: string]: components["schemas"]["Origin"];
+        };
+        /**
+         * Format: double
+         * @description With its name among `fields` only. The member of Market of that name.
+         */
         MarketFigure: number | null;
-        /** @description With its name among `fields` only. The member of Market of that name; null where the token was not traded. */
+        /**
+         * Format: int64
+         * @description With its name among `fields` only. The member of Market of that name; null where the token was not traded.
+         */
         MarketCount: number | null;
-        /** @description With its name among `fields` only. The member of Market of that name, epoch milliseconds. */
+        /**
+         * Format: int64
+         * @description With its name among `fields` only. The member of Market of that name, epoch milliseconds.
+         */
         MarketTime: number | null;
         /** @enum {string} */
         Launchpad: "meteora_dbc" | "pump" | "raydium_launchlab";
@@ -792,7 +831,10 @@ export interface components {
         Listing: {
             /** @description Name of the list. */
             list: string;
-            /** @description The list's own time, epoch milliseconds: its version. */
+            /**
+             * Format: int64
+             * @description The list's own time, epoch milliseconds: its version.
+             */
             as_of: number;
             /** @description Those that the list gives the token. */
             tags: string[];
@@ -810,66 +852,133 @@ export interface components {
              * @enum {string}
              */
             tier: "all" | "exact_mint" | "exact_symbol" | "symbol_prefix" | "name_prefix" | "substring" | "similar";
+            /** @description What matched. */
+            field: components["schemas"]["MatchField"] | null;
             /**
-             * @description What matched.
-             * @enum {string|null}
+             * Format: double
+             * @description Similarity, for substring and similar, where it orders; else 0.
              */
-            field: "mint" | "symbol" | "name" | null;
-            /** @description Similarity, for substring and similar, where it orders; else 0. */
             score: number;
         };
         /** @description With market=true only. What trading said in the 24 hours of block time up to as_of; docs/volume.md has the formulas. */
         Market: {
-            /** @description Latest price of the 24 hours in US dollars for a whole token; null when no pool says one. */
-            price_usd: number | null;
-            /** @description The minute that the price is of, epoch milliseconds. */
-            price_at: number | null;
-            /** @description By how many percent the price changed since 5 minutes before as_of, or since its first price in them where none held then; null without two prices. */
-            price_change_5m: number | null;
-            /** @description The same of the hour. */
-            price_change_1h: number | null;
-            /** @description The same of the 6 hours. */
-            price_change_6h: number | null;
-            /** @description The same of the 24 hours. */
-            price_change_24h: number | null;
-            /** @description The minute of the first price of the 24 hours where none held at their start, epoch milliseconds: price_change_24h is since then. */
-            price_since_24h: number | null;
-            /** @description Price times the supply of the row, which burns have left already, where the liquidity can carry it: docs/market-caps.md. Nothing locked is subtracted. */
-            market_cap_usd: number | null;
             /**
-             * @description Why there is no market cap; null where there is one.
-             * @enum {string|null}
+             * Format: double
+             * @description Latest price of the 24 hours in US dollars for a whole token; null when no pool says one.
              */
-            market_cap_withheld: "no_price" | "no_supply" | "transfer_fee" | "thin_liquidity" | "few_traders" | "beyond_liquidity" | null;
-            /** @description Price times supply, whether or not anybody could sell for it. Null without either. */
+            price_usd: number | null;
+            /**
+             * Format: int64
+             * @description The minute that the price is of, epoch milliseconds.
+             */
+            price_at: number | null;
+            /**
+             * Format: double
+             * @description By how many percent the price changed since 5 minutes before as_of, or since its first price in them where none held then; null without two prices.
+             */
+            price_change_5m: number | null;
+            /**
+             * Format: double
+             * @description The same of the hour.
+             */
+            price_change_1h: number | null;
+            /**
+             * Format: double
+             * @description The same of the 6 hours.
+             */
+            price_change_6h: number | null;
+            /**
+             * Format: double
+             * @description The same of the 24 hours.
+             */
+            price_change_24h: number | null;
+            /**
+             * Format: int64
+             * @description The minute of the first price of the 24 hours where none held at their start, epoch milliseconds: price_change_24h is since then.
+             */
+            price_since_24h: number | null;
+            /**
+             * Format: double
+             * @description Price times the supply of the row, which burns have left already, where the liquidity can carry it: docs/market-caps.md. Nothing locked is subtracted.
+             */
+            market_cap_usd: number | null;
+            /** @description Why there is no market cap; null where there is one. */
+            market_cap_withheld: components["schemas"]["CapWithheld"] | null;
+            /**
+             * Format: double
+             * @description Price times supply, whether or not anybody could sell for it. Null without either.
+             */
             fdv_usd: number | null;
-            /** @description What its pools held in stables and SOL in three of four hours of the 24 in which they traded; null when no trades of ten minutes say. */
+            /**
+             * Format: double
+             * @description What its pools held in stables and SOL in three of four hours of the 24 in which they traded; null when no trades of ten minutes say.
+             */
             held_usd: number | null;
-            /** @description Stables and SOL in the vaults of its pools that traded in the 24 hours; null when no trade says what they hold. */
+            /**
+             * Format: double
+             * @description Stables and SOL in the vaults of its pools that traded in the 24 hours; null when no trade says what they hold.
+             */
             liquidity_usd: number | null;
-            /** @description Block time of the latest of these trades, epoch milliseconds. */
+            /**
+             * Format: int64
+             * @description Block time of the latest of these trades, epoch milliseconds.
+             */
             liquidity_at: number | null;
-            /** @description US dollars traded in the 5 minutes up to as_of: 0 when it was not traded, null when no trade could be priced. */
+            /**
+             * Format: double
+             * @description US dollars traded in the 5 minutes up to as_of: 0 when it was not traded, null when no trade could be priced.
+             */
             volume_5m_usd: number | null;
-            /** @description The same of the hour. */
+            /**
+             * Format: double
+             * @description The same of the hour.
+             */
             volume_1h_usd: number | null;
-            /** @description The same of the 6 hours. */
+            /**
+             * Format: double
+             * @description The same of the 6 hours.
+             */
             volume_6h_usd: number | null;
-            /** @description The same of the 24 hours, as daily_volume_usd. */
+            /**
+             * Format: double
+             * @description The same of the 24 hours, as daily_volume_usd.
+             */
             volume_24h_usd: number | null;
-            /** @description Volume that resists wash trading; null when no trade could be priced. */
+            /**
+             * Format: double
+             * @description Volume that resists wash trading; null when no trade could be priced.
+             */
             organic_volume_usd: number | null;
-            /** @description Legs of swaps. */
+            /**
+             * Format: int64
+             * @description Legs of swaps.
+             */
             trades_24h: number;
-            /** @description Distinct wallets that traded it. */
+            /**
+             * Format: int64
+             * @description Distinct wallets that traded it.
+             */
             traders_24h: number;
-            /** @description Pools known that hold it, traded or not. */
+            /**
+             * Format: int64
+             * @description Pools known that hold it, traded or not.
+             */
             pools: number;
-            /** @description Block time of the creation of its earliest pool, epoch milliseconds; null when that was not seen. */
+            /**
+             * Format: int64
+             * @description Block time of the creation of its earliest pool, epoch milliseconds; null when that was not seen.
+             */
             first_pool_at: number | null;
-            /** @description The highest block time of the valuation, epoch milliseconds. */
+            /**
+             * Format: int64
+             * @description The highest block time of the valuation, epoch milliseconds.
+             */
             as_of: number;
         };
+        /** @enum {string} */
+        MatchField: "mint" | "symbol" | "name";
+        /** @enum {string} */
+        CapWithheld: "no_price" | "no_supply" | "transfer_fee" | "thin_liquidity" | "few_traders" | "beyond_liquidity";
         /** @description With windows=true only. What happened to the token in the 5 minutes, the hour, the 6 and the 24 hours of block time up to as_of. */
         Windows: {
             "5m": components["schemas"]["Window"];
@@ -879,42 +988,90 @@ export interface components {
         };
         /** @description One window. Volumes and counts are to the second, high and low of the whole minutes in it. */
         Window: {
-            /** @description Change of price_usd in percent since the start of the window, or since price_since. */
+            /**
+             * Format: double
+             * @description Change of price_usd in percent since the start of the window, or since price_since.
+             */
             price_change: number | null;
-            /** @description Highest price of its trades. */
+            /**
+             * Format: double
+             * @description Highest price of its trades.
+             */
             high_usd: number | null;
-            /** @description Lowest price of its trades. */
+            /**
+             * Format: double
+             * @description Lowest price of its trades.
+             */
             low_usd: number | null;
-            /** @description Sum of the legs' US dollar values; null when it was traded and no leg has one. */
+            /**
+             * Format: double
+             * @description Sum of the legs' US dollar values; null when it was traded and no leg has one.
+             */
             volume_usd: number | null;
-            /** @description The part of it in which traders got the mint. */
+            /**
+             * Format: double
+             * @description The part of it in which traders got the mint.
+             */
             bought_usd: number | null;
-            /** @description The part of it in which traders gave the mint. */
+            /**
+             * Format: double
+             * @description The part of it in which traders gave the mint.
+             */
             sold_usd: number | null;
-            /** @description The minute of its first price in the window where none held at the start, epoch milliseconds. */
+            /**
+             * Format: int64
+             * @description The minute of its first price in the window where none held at the start, epoch milliseconds.
+             */
             price_since: number | null;
-            /** @description Legs. */
+            /**
+             * Format: int64
+             * @description Legs.
+             */
             trades: number;
-            /** @description Legs in which the trader got the mint. */
+            /**
+             * Format: int64
+             * @description Legs in which the trader got the mint.
+             */
             buys: number;
-            /** @description The others. */
+            /**
+             * Format: int64
+             * @description The others.
+             */
             sells: number;
-            /** @description Distinct wallets. */
+            /**
+             * Format: int64
+             * @description Distinct wallets.
+             */
             traders: number;
-            /** @description Distinct wallets that got the mint. */
+            /**
+             * Format: int64
+             * @description Distinct wallets that got the mint.
+             */
             buyers: number;
-            /** @description Distinct wallets that gave it. */
+            /**
+             * Format: int64
+             * @description Distinct wallets that gave it.
+             */
             sellers: number;
         };
         /** @description With evidence=true only. What is known about who the token seems to be; the rules are in docs/evidence.md. Without a symbol there is nothing to compare. */
         Evidence: {
             /** @description What the symbol looks like (UTS #39); equal for symbols that look alike. To compare, not to show. */
             skeleton: string | null;
-            /** @description Tokens whose symbols look like this one's, this one included. */
+            /**
+             * Format: int64
+             * @description Tokens whose symbols look like this one's, this one included.
+             */
             sharing: number;
-            /** @description Its place among them: daily volume, then age, then mint. */
+            /**
+             * Format: int64
+             * @description Its place among them: daily volume, then age, then mint.
+             */
             rank_by_volume: number | null;
-            /** @description Its place among them: first_seen_at, then mint. */
+            /**
+             * Format: int64
+             * @description Its place among them: first_seen_at, then mint.
+             */
             rank_by_age: number | null;
             /** @description The mint of rank_by_volume 1. */
             canonical: string | null;
@@ -924,7 +1081,10 @@ export interface components {
         /** @description Which message a value came from. */
         Origin: {
             source: components["schemas"]["Source"];
-            /** @description Slot of the instruction or of the read; 0 for a token list, which knows none. */
+            /**
+             * Format: int64
+             * @description Slot of the instruction or of the read; 0 for a token list, which knows none.
+             */
             slot: number;
             /** @description First signature of the transaction, base58; null for a read. */
             signature: string | null;
@@ -943,6 +1103,7 @@ export interface components {
             name: string;
             symbol: string;
             icon: string | null;
+            /** Format: int64 */
             decimals: number;
             twitter?: string;
             telegram?: string;
@@ -952,27 +1113,38 @@ export interface components {
             launchpad?: string;
             /** @description When it left its launchpad, ISO 8601. */
             graduatedAt?: string;
-            /** @description In whole tokens. */
+            /**
+             * Format: double
+             * @description In whole tokens.
+             */
             totalSupply: number | null;
             tokenProgram: string;
+            /** Format: double */
             usdPrice: number | null;
-            /** @description market_cap_usd of the token. */
+            /**
+             * Format: double
+             * @description market_cap_usd of the token.
+             */
             mcap?: number;
-            /** @description liquidity_usd of the token. */
+            /**
+             * Format: double
+             * @description liquidity_usd of the token.
+             */
             liquidity?: number;
-            /** @description fdv_usd of the token. */
+            /**
+             * Format: double
+             * @description fdv_usd of the token.
+             */
             fdv?: number;
             stats5m?: components["schemas"]["StatsV2"];
             stats1h?: components["schemas"]["StatsV2"];
             stats6h?: components["schemas"]["StatsV2"];
             stats24h?: components["schemas"]["StatsV2"];
-            audit: {
-                mintAuthorityDisabled: boolean;
-                freezeAuthorityDisabled: boolean;
-                /** @description What ten owners have of the supply, in percent; pools, launchpads' curves and burnt tokens left out. Where holders were counted. */
-                topHoldersPercentage?: number;
-            };
-            /** @description Mintlake's own: the part of the volume of 24 hours that resists wash trading, in percent. */
+            audit: components["schemas"]["AuditV2"];
+            /**
+             * Format: double
+             * @description Mintlake's own: the part of the volume of 24 hours that resists wash trading, in percent.
+             */
             organicScore: number;
             /**
              * @description high from 70, medium from 30.
@@ -985,16 +1157,37 @@ export interface components {
             /** @description Block time of the latest event known, ISO 8601. */
             updatedAt: string;
         };
+        AuditV2: {
+            mintAuthorityDisabled: boolean;
+            freezeAuthorityDisabled: boolean;
+            /**
+             * Format: double
+             * @description What ten owners have of the supply, in percent; pools, launchpads' curves and burnt tokens left out. Where holders were counted.
+             */
+            topHoldersPercentage?: number;
+        };
         /** @description Statistics of one window, in the shape of Jupiter's Tokens API V2. */
         StatsV2: {
-            /** @description In percent. */
+            /**
+             * Format: double
+             * @description In percent.
+             */
             priceChange?: number;
-            /** @description US dollars of trades in which traders got the token. */
+            /**
+             * Format: double
+             * @description US dollars of trades in which traders got the token.
+             */
             buyVolume?: number;
-            /** @description US dollars of the others. */
+            /**
+             * Format: double
+             * @description US dollars of the others.
+             */
             sellVolume?: number;
+            /** Format: int64 */
             numBuys: number;
+            /** Format: int64 */
             numSells: number;
+            /** Format: int64 */
             numTraders: number;
         };
         /** @description The shape of TokenList in @solana/spl-token-registry. */
@@ -1012,19 +1205,24 @@ export interface components {
             version: {
                 [key: string]: number;
             };
-            tokens: {
-                /** @constant */
-                chainId: 101;
-                address: string;
-                symbol: string;
-                name: string;
-                decimals: number;
-                logoURI?: string;
-                tags: string[];
-                extensions?: {
-                    [key: string]: string;
-                };
-            }[];
+            tokens: components["schemas"]["ListedToken"][];
+        };
+        ListedToken: {
+            /**
+             * Format: int64
+             * @constant
+             */
+            chainId: 101;
+            address: string;
+            symbol: string;
+            name: string;
+            /** Format: int64 */
+            decimals: number;
+            logoURI?: string;
+            tags: string[];
+            extensions?: {
+                [key: string]: string;
+            };
         };
         /** @description A page of a mint's history, newest first. */
         HistoryResponse: {
@@ -1058,21 +1256,45 @@ export interface components {
         };
         /** @description One bucket. */
         Candle: {
-            /** @description Start of the bucket, Unix seconds. */
+            /**
+             * Format: int64
+             * @description Start of the bucket, Unix seconds.
+             */
             time: number;
-            /** @description First price for a whole token; null when no leg has one. */
+            /**
+             * Format: double
+             * @description First price for a whole token; null when no leg has one.
+             */
             open: number | null;
-            /** @description Highest price. */
+            /**
+             * Format: double
+             * @description Highest price.
+             */
             high: number | null;
-            /** @description Lowest price. */
+            /**
+             * Format: double
+             * @description Lowest price.
+             */
             low: number | null;
-            /** @description Last price. */
+            /**
+             * Format: double
+             * @description Last price.
+             */
             close: number | null;
-            /** @description Sum of the legs' US dollar values. */
+            /**
+             * Format: double
+             * @description Sum of the legs' US dollar values.
+             */
             volume_usd: number;
-            /** @description Legs. */
+            /**
+             * Format: int64
+             * @description Legs.
+             */
             trades: number;
-            /** @description Distinct traders; null where they are not kept: of all pools in 5m, 15m and 1w. */
+            /**
+             * Format: int64
+             * @description Distinct traders; null where they are not kept: of all pools in 5m, 15m and 1w.
+             */
             traders: number | null;
         };
         /** @description The pools that hold a mint. */
@@ -1095,11 +1317,20 @@ export interface components {
             reserve_a: string | null;
             /** @description Raw balance of mint_b after the pool's latest leg or change of liquidity that states it. */
             reserve_b: string | null;
-            /** @description Block time of its creation, epoch milliseconds; null when that was not seen. */
+            /**
+             * Format: int64
+             * @description Block time of its creation, epoch milliseconds; null when that was not seen.
+             */
             created_at: number | null;
-            /** @description US dollars traded in the 24 hour buckets that end with the latest known; null when it did not trade, or no trade could be priced. */
+            /**
+             * Format: double
+             * @description US dollars traded in the 24 hour buckets that end with the latest known; null when it did not trade, or no trade could be priced.
+             */
             daily_volume_usd: number | null;
-            /** @description Legs in that time. */
+            /**
+             * Format: int64
+             * @description Legs in that time.
+             */
             trades: number;
             /** @description Mint of its liquidity tokens, base58; null when it has none, or no record names it. */
             lp_mint: string | null;
@@ -1118,7 +1349,10 @@ export interface components {
         LiquidityChange: {
             /** @description Orders the changes of a pool; a value for before. */
             id: string;
-            /** @description Block time, epoch milliseconds; null when the source does not say. */
+            /**
+             * Format: int64
+             * @description Block time, epoch milliseconds; null when the source does not say.
+             */
             time: number | null;
             /** Format: int64 */
             slot: number;
@@ -1152,35 +1386,40 @@ export interface components {
         };
         PoolReservesResponse: {
             pool: string;
-            points: {
-                /**
-                 * Format: int64
-                 * @description Start of the hour, Unix seconds.
-                 */
-                time: number;
-                mint_a: string;
-                mint_b: string;
-                /** @description Raw balance of the vault of mint_a. */
-                reserve_a: string;
-                reserve_b: string;
-            }[];
+            points: components["schemas"]["PoolReserves"][];
+        };
+        PoolReserves: {
+            /**
+             * Format: int64
+             * @description Start of the hour, Unix seconds.
+             */
+            time: number;
+            mint_a: string;
+            mint_b: string;
+            /** @description Raw balance of the vault of mint_a. */
+            reserve_a: string;
+            reserve_b: string;
         };
         LiquidityHistoryResponse: {
             mint: string;
-            points: {
-                /**
-                 * Format: int64
-                 * @description Start of the hour, Unix seconds.
-                 */
-                time: number;
-                /** @description Stables and SOL in US dollars; null when SOL has no price. */
-                liquidity_usd: number | null;
-                /**
-                 * Format: int64
-                 * @description Pools that it is made of.
-                 */
-                pools: number;
-            }[];
+            points: components["schemas"]["LiquidityHour"][];
+        };
+        LiquidityHour: {
+            /**
+             * Format: int64
+             * @description Start of the hour, Unix seconds.
+             */
+            time: number;
+            /**
+             * Format: double
+             * @description Stables and SOL in US dollars; null when SOL has no price.
+             */
+            liquidity_usd: number | null;
+            /**
+             * Format: int64
+             * @description Pools that it is made of.
+             */
+            pools: number;
         };
         /** @description What was traded of a mint, newest first. */
         TradesResponse: {
@@ -1194,9 +1433,15 @@ export interface components {
         Trade: {
             /** @description Tells trades apart and orders them: block time, slot and place in the slot. */
             id: string;
-            /** @description Block time, epoch milliseconds. */
+            /**
+             * Format: int64
+             * @description Block time, epoch milliseconds.
+             */
             time: number;
-            /** @description Slot of the block. */
+            /**
+             * Format: int64
+             * @description Slot of the block.
+             */
             slot: number;
             /** @description Signature of the transaction, base58; null when it was kept long enough (30 days). */
             signature: string | null;
@@ -1211,15 +1456,30 @@ export interface components {
             quote_mint: string;
             /** @description Raw amount of the other mint. */
             quote_amount: string;
-            /** @description Decimal places of the mint, where the transaction says. */
+            /**
+             * Format: int64
+             * @description Decimal places of the mint, where the transaction says.
+             */
             decimals: number | null;
-            /** @description Decimal places of the other mint, where the transaction says. */
+            /**
+             * Format: int64
+             * @description Decimal places of the other mint, where the transaction says.
+             */
             quote_decimals: number | null;
-            /** @description Whole quote_mint for a whole token. */
+            /**
+             * Format: double
+             * @description Whole quote_mint for a whole token.
+             */
             price: number | null;
-            /** @description value_usd for a whole token. */
+            /**
+             * Format: double
+             * @description value_usd for a whole token.
+             */
             price_usd: number | null;
-            /** @description Value in US dollars; null when no side has a price, or the valuation has not seen the trade yet (10 s). */
+            /**
+             * Format: double
+             * @description Value in US dollars; null when no side has a price, or the valuation has not seen the trade yet (10 s).
+             */
             value_usd: number | null;
             /** @description Whether value_usd is an estimate of the stream. */
             estimated: boolean;
@@ -1238,26 +1498,33 @@ export interface components {
             is_token22: boolean;
             /** @description Raw supply. */
             supply: string | null;
-            items: {
-                /** @description Token account, base58. */
-                account: string;
-                /** @description Null where the source did not tell it. */
-                owner: string | null;
-                /** @description Raw amount. */
-                amount: string;
-                /** @description Whether the account is frozen; null when that is not known. */
-                is_frozen: boolean | null;
-                /** @description Who may spend from the account, base58; null when nobody may, and when that is not known. */
-                delegate: string | null;
-                /** @description How much the delegate may spend, raw; null when that is not known. */
-                delegated_amount: string | null;
-            }[];
+            items: components["schemas"]["TokenAccount"][];
             /** @description Whether every change from since_slot to as_of_slot is counted. */
             complete: boolean;
-            /** @description Slot from which every change is known; null when that is not known. */
+            /**
+             * Format: int64
+             * @description Slot from which every change is known; null when that is not known.
+             */
             since_slot: number | null;
-            /** @description Slot of the latest change counted; null when there is none. */
+            /**
+             * Format: int64
+             * @description Slot of the latest change counted; null when there is none.
+             */
             as_of_slot: number | null;
+        };
+        TokenAccount: {
+            /** @description Token account, base58. */
+            account: string;
+            /** @description Null where the source did not tell it. */
+            owner: string | null;
+            /** @description Raw amount. */
+            amount: string;
+            /** @description Whether the account is frozen; null when that is not known. */
+            is_frozen: boolean | null;
+            /** @description Who may spend from the account, base58; null when nobody may, and when that is not known. */
+            delegate: string | null;
+            /** @description How much the delegate may spend, raw; null when that is not known. */
+            delegated_amount: string | null;
         };
         HoldersResponse: {
             mint: string;
@@ -1265,29 +1532,48 @@ export interface components {
             /** @description Raw supply, of now or of at_slot. */
             supply: string | null;
             items: components["schemas"]["Holder"][];
+            /** Format: int64 */
             limit: number;
-            /** @description Holders that are not excluded; null with exclude for a mint of more than 20,000 accounts. */
+            /**
+             * Format: int64
+             * @description Holders that are not excluded; null with exclude for a mint of more than 20,000 accounts.
+             */
             total: number | null;
             /** @description Cursor of the next page; null on the last one. */
             next: string | null;
             /** @description Whether every change from since_slot to as_of_slot is counted. */
             complete: boolean;
-            /** @description Slot from which every change is known; null when that is not known. */
+            /**
+             * Format: int64
+             * @description Slot from which every change is known; null when that is not known.
+             */
             since_slot: number | null;
-            /** @description Slot of the latest change counted, or at_slot; null when there is none. */
+            /**
+             * Format: int64
+             * @description Slot of the latest change counted, or at_slot; null when there is none.
+             */
             as_of_slot: number | null;
         };
         Holder: {
-            /** @description Its place among those that are not excluded. */
+            /**
+             * Format: int64
+             * @description Its place among those that are not excluded.
+             */
             rank: number;
             /** @description Wallet, base58; null where the source did not tell it. */
             owner: string | null;
             owner_kind: components["schemas"]["OwnerKind"];
             /** @description Raw sum of its accounts. */
             amount: string;
-            /** @description Its open accounts of the mint. */
+            /**
+             * Format: int64
+             * @description Its open accounts of the mint.
+             */
             accounts: number;
-            /** @description Percent of the supply; null where that is unknown. */
+            /**
+             * Format: double
+             * @description Percent of the supply; null where that is unknown.
+             */
             share_pct: number | null;
         };
         /**
@@ -1297,12 +1583,19 @@ export interface components {
         OwnerKind: "wallet" | "pool" | "curve" | "burn" | "program" | "unknown";
         HoldersHistoryResponse: {
             mint: string;
-            points: {
-                /** @description Start of the hour, Unix seconds. */
-                time: number;
-                /** @description As counted last in the hour. */
-                holders: number;
-            }[];
+            points: components["schemas"]["HoldersHour"][];
+        };
+        HoldersHour: {
+            /**
+             * Format: int64
+             * @description Start of the hour, Unix seconds.
+             */
+            time: number;
+            /**
+             * Format: int64
+             * @description As counted last in the hour.
+             */
+            holders: number;
         };
         /** @enum {string} */
         TransferKind: "burn" | "close_account" | "confidential_deposit" | "confidential_withdraw" | "harvest_withheld" | "mint" | "open_native" | "sync_native" | "transfer" | "unwrap_lamports" | "withdraw_withheld";
@@ -1310,26 +1603,44 @@ export interface components {
             mint: string;
             decimals: number;
             items: components["schemas"]["Transfer"][];
+            /** Format: int64 */
             limit: number;
             /** @description Cursor of the next page; null on the last one. */
             next: string | null;
             /** @description Whether every change from since_slot to as_of_slot is counted. */
             complete: boolean;
-            /** @description Slot from which every change is known; null when that is not known. */
+            /**
+             * Format: int64
+             * @description Slot from which every change is known; null when that is not known.
+             */
             since_slot: number | null;
-            /** @description Slot of the latest change counted, or at_slot; null when there is none. */
+            /**
+             * Format: int64
+             * @description Slot of the latest change counted, or at_slot; null when there is none.
+             */
             as_of_slot: number | null;
         };
         Transfer: {
+            /** Format: int64 */
             slot: number;
-            /** @description Epoch milliseconds. */
+            /**
+             * Format: int64
+             * @description Epoch milliseconds.
+             */
             block_time: number | null;
             /** @description First signature of the transaction, base58. */
             signature: string;
+            /** Format: int64 */
             instruction_index: number;
-            /** @description Null for an outer instruction. */
+            /**
+             * Format: int64
+             * @description Null for an outer instruction.
+             */
             inner_instruction_index: number | null;
-            /** @description Place in a p-token batch; null outside of one. */
+            /**
+             * Format: int64
+             * @description Place in a p-token batch; null outside of one.
+             */
             batch_index: number | null;
             kind: components["schemas"]["TransferKind"];
             /** @description Token account that gave; null where there is none, or it is not told. */
@@ -1347,36 +1658,48 @@ export interface components {
         };
         OwnerAccountsResponse: {
             owner: string;
-            items: {
-                mint: string;
-                /** @description Token account, base58. */
-                account: string;
-                /** @description The wallet asked for. */
-                owner: string | null;
-                /** @description Raw amount. */
-                amount: string;
-                /** @description Whether the account is frozen; null when that is not known. */
-                is_frozen: boolean | null;
-                /** @description Who may spend from the account, base58; null when nobody may, and when that is not known. */
-                delegate: string | null;
-                /** @description How much the delegate may spend, raw; null when that is not known. */
-                delegated_amount: string | null;
-            }[];
+            items: components["schemas"]["OwnerAccount"][];
+            /** Format: int64 */
             limit: number;
             /** @description Cursor of the next page; null on the last one. */
             next: string | null;
             /** @description With mint, whether every change of the mint is counted. Without, whether besides that all accounts of all wallets are known: after a validator's snapshot, with balances.mode all. */
             complete: boolean;
-            /** @description The highest since_slot of the mints listed and of the snapshot. */
+            /**
+             * Format: int64
+             * @description The highest since_slot of the mints listed and of the snapshot.
+             */
             since_slot: number | null;
-            /** @description The highest as_of_slot of the mints listed. */
+            /**
+             * Format: int64
+             * @description The highest as_of_slot of the mints listed.
+             */
             as_of_slot: number | null;
+        };
+        OwnerAccount: {
+            mint: string;
+            /** @description Token account, base58. */
+            account: string;
+            /** @description The wallet asked for. */
+            owner: string | null;
+            /** @description Raw amount. */
+            amount: string;
+            /** @description Whether the account is frozen; null when that is not known. */
+            is_frozen: boolean | null;
+            /** @description Who may spend from the account, base58; null when nobody may, and when that is not known. */
+            delegate: string | null;
+            /** @description How much the delegate may spend, raw; null when that is not known. */
+            delegated_amount: string | null;
         };
         OwnerTokensResponse: {
             owner: string;
             items: components["schemas"]["OwnerToken"][];
+            /** Format: int64 */
             limit: number;
-            /** @description Mints of which it holds more than 0. */
+            /**
+             * Format: int64
+             * @description Mints of which it holds more than 0.
+             */
             total: number;
             /**
              * @description mint for a wallet with more than 10,000 tokens.
@@ -1387,9 +1710,15 @@ export interface components {
             next: string | null;
             /** @description Whether that holds of all mints listed. A mint of which no account of the owner was ever seen is not listed. */
             complete: boolean;
-            /** @description The highest since_slot of the mints listed. */
+            /**
+             * Format: int64
+             * @description The highest since_slot of the mints listed.
+             */
             since_slot: number | null;
-            /** @description The highest as_of_slot of the mints listed, or at_slot. */
+            /**
+             * Format: int64
+             * @description The highest as_of_slot of the mints listed, or at_slot.
+             */
             as_of_slot: number | null;
         };
         /** @description What is null is not known; symbol, name and decimals are of the registry. */
@@ -1400,11 +1729,20 @@ export interface components {
             decimals: number | null;
             /** @description Raw sum of its accounts. */
             amount: string;
-            /** @description Its open accounts of the mint. */
+            /**
+             * Format: int64
+             * @description Its open accounts of the mint.
+             */
             accounts: number;
-            /** @description market.price_usd of the token; null with at_slot. */
+            /**
+             * Format: double
+             * @description market.price_usd of the token; null with at_slot.
+             */
             price_usd: number | null;
-            /** @description Amount times price; null with at_slot. */
+            /**
+             * Format: double
+             * @description Amount times price; null with at_slot.
+             */
             value_usd: number | null;
             /** @description Whether every change of the mint is counted. */
             complete: boolean;
@@ -1412,14 +1750,21 @@ export interface components {
         OwnerTransfersResponse: {
             owner: string;
             items: components["schemas"]["OwnerTransfer"][];
+            /** Format: int64 */
             limit: number;
             /** @description Cursor of the next page; null on the last one. */
             next: string | null;
             /** @description Whether that holds of all mints listed. A mint of which no account of the owner was ever seen is not listed. */
             complete: boolean;
-            /** @description The highest since_slot of the mints listed. */
+            /**
+             * Format: int64
+             * @description The highest since_slot of the mints listed.
+             */
             since_slot: number | null;
-            /** @description The highest as_of_slot of the mints listed, or at_slot. */
+            /**
+             * Format: int64
+             * @description The highest as_of_slot of the mints listed, or at_slot.
+             */
             as_of_slot: number | null;
         };
         /** @description A transfer as its wallet sees it. The token account of the other side is null. */
@@ -1429,15 +1774,26 @@ export interface components {
             /** @description Null where the transaction does not tell it. */
             mint: string | null;
             decimals: number | null;
+            /** Format: int64 */
             slot: number;
-            /** @description Epoch milliseconds. */
+            /**
+             * Format: int64
+             * @description Epoch milliseconds.
+             */
             block_time: number | null;
             /** @description First signature of the transaction, base58. */
             signature: string;
+            /** Format: int64 */
             instruction_index: number;
-            /** @description Null for an outer instruction. */
+            /**
+             * Format: int64
+             * @description Null for an outer instruction.
+             */
             inner_instruction_index: number | null;
-            /** @description Place in a p-token batch; null outside of one. */
+            /**
+             * Format: int64
+             * @description Place in a p-token batch; null outside of one.
+             */
             batch_index: number | null;
             kind: components["schemas"]["TransferKind"];
             /** @description Token account that gave; null where there is none, or it is not told. */
@@ -1455,7 +1811,10 @@ export interface components {
         };
         /** @description What was traded on each venue in 24 hours. */
         VenuesResponse: {
-            /** @description The highest block time of the valuation, epoch milliseconds; null before the first one. */
+            /**
+             * Format: int64
+             * @description The highest block time of the valuation, epoch milliseconds; null before the first one.
+             */
             as_of: number | null;
             venues: components["schemas"]["Venue"][];
         };
@@ -1463,20 +1822,38 @@ export interface components {
         Venue: {
             /** @description raydium_amm_v4, orca_whirlpool … */
             venue: string;
-            /** @description Sum of the values of its legs in US dollars. */
+            /**
+             * Format: double
+             * @description Sum of the values of its legs in US dollars.
+             */
             volume_usd: number;
-            /** @description The part of it that aggregators brought. */
+            /**
+             * Format: double
+             * @description The part of it that aggregators brought.
+             */
             aggregated_usd: number;
-            /** @description Legs. */
+            /**
+             * Format: int64
+             * @description Legs.
+             */
             trades: number;
-            /** @description Legs without a value in US dollars. */
+            /**
+             * Format: int64
+             * @description Legs without a value in US dollars.
+             */
             unpriced: number;
         };
         /** @description One instruction, or one read. */
         HistoryEntry: {
-            /** @description Slot of the instruction or of the read; 0 for a token list. */
+            /**
+             * Format: int64
+             * @description Slot of the instruction or of the read; 0 for a token list.
+             */
             slot: number;
-            /** @description Time of the block, epoch milliseconds; null for reads and when no source said. */
+            /**
+             * Format: int64
+             * @description Time of the block, epoch milliseconds; null for reads and when no source said.
+             */
             block_time: number | null;
             source: components["schemas"]["Source"];
             /** @description A kind of token_events (initialize_mint, mint_to, burn, set_authority, metadata_set, extension_set, launch, graduate …), sighting, mint_account, metaplex_account, off_chain, logo, token_list, retraction or import. */
@@ -1485,30 +1862,50 @@ export interface components {
             instruction: string | null;
             /** @description First signature of the transaction, base58. */
             signature: string | null;
-            /** @description Place in the block, from 0; null when no source said. */
+            /**
+             * Format: int64
+             * @description Place in the block, from 0; null when no source said.
+             */
             transaction_index: number | null;
-            /** @description Outer instruction, from 0. */
+            /**
+             * Format: int64
+             * @description Outer instruction, from 0.
+             */
             instruction_index: number | null;
-            /** @description Place in its flat inner list, from 0; null for the outer one itself. */
+            /**
+             * Format: int64
+             * @description Place in its flat inner list, from 0; null for the outer one itself.
+             */
             inner_instruction_index: number | null;
-            /** @description Place in a batch instruction, from 0; null outside of one. */
+            /**
+             * Format: int64
+             * @description Place in a batch instruction, from 0; null outside of one.
+             */
             batch_index: number | null;
             /** @description Whether the mint was a member of the registry behind this entry. */
             in_registry: boolean;
-            changes: {
-                field: string;
-                before: unknown;
-                after: unknown;
-            }[];
+            changes: components["schemas"]["FieldChange"][];
+        };
+        /** @description A field of Token before and behind this entry. Before the first entry symbol and name are empty, logo_status is missing and all else is null. */
+        FieldChange: {
+            field: string;
+            before: unknown;
+            after: unknown;
         };
         /** @description A page of matches. */
         SearchResponse: {
             items: components["schemas"]["Row"][];
-            /** @description The page returned, from 1. */
+            /**
+             * Format: int64
+             * @description The page returned, from 1.
+             */
             page: number;
             /** @description Page size used. */
             limit: number;
-            /** @description Matches across all pages. */
+            /**
+             * Format: int64
+             * @description Matches across all pages.
+             */
             total: number;
             /** @description On walks (sort=mint) only: the cursor of the next page, null on the last. */
             next_cursor?: string | null;
@@ -1550,23 +1947,37 @@ export interface components {
              * @enum {string}
              */
             reason?: "no_address" | "no_mint_there" | "given_up" | "client_limit" | "queue_full";
-            /** @description When asking again may bring more; null when it will not. */
+            /**
+             * Format: int64
+             * @description When asking again may bring more; null when it will not.
+             */
             retry_after_ms: number | null;
         };
         /** @description Why there is no answer. */
         Error: {
-            /** @description HTTP status. */
+            /**
+             * Format: int64
+             * @description HTTP status.
+             */
             statusCode: number;
             /** @description Short status name. */
             error: string;
             /** @description Human-readable text. */
             message: string;
         };
+        Probe: {
+            status: string;
+            /** @description On /readyz: what is lost though the node is ready; absent while all is well. */
+            reasons?: string[];
+        };
         /** @description Whether a backend answers. Searches, lookups, batches and streams go on without. */
         Health: {
             /** @description Null until it was asked. */
             ok: boolean | null;
-            /** @description Since when it is so, epoch milliseconds. */
+            /**
+             * Format: int64
+             * @description Since when it is so, epoch milliseconds.
+             */
             since_ms: number | null;
             error: string | null;
         };
@@ -1574,37 +1985,59 @@ export interface components {
         ClickHouseHealth: {
             /** @description Null until it was asked. */
             ok: boolean | null;
-            /** @description Since when it is so, epoch milliseconds. */
+            /**
+             * Format: int64
+             * @description Since when it is so, epoch milliseconds.
+             */
             since_ms: number | null;
             error: string | null;
             /** @description At most 100. Null where nobody looks after the tables, as on a node that runs the API alone, and until they were looked at. */
-            damaged_parts: {
-                table: string;
-                part: string;
-                /**
-                 * @description lost: it is gone; detached: ClickHouse put it aside; broken: its files differ from their checksums, and reads of it fail; unchecked: the check did not end, it may be damaged.
-                 * @enum {string}
-                 */
-                damage: "lost" | "detached" | "broken" | "unchecked";
-                rows: number | null;
-            }[] | null;
-            /** @description All of them. */
+            damaged_parts: components["schemas"]["DamagedPart"][] | null;
+            /**
+             * Format: int64
+             * @description All of them.
+             */
             damage_count: number | null;
+        };
+        DamagedPart: {
+            table: string;
+            part: string;
+            /**
+             * @description lost: it is gone; detached: ClickHouse put it aside; broken: its files differ from their checksums, and reads of it fail; unchecked: the check did not end, it may be damaged.
+             * @enum {string}
+             */
+            damage: "lost" | "detached" | "broken" | "unchecked";
+            /** Format: int64 */
+            rows: number | null;
         };
         /** @description What the status said before. */
         StatusPast: {
-            /** @description Time between two looks. */
+            /**
+             * Format: int64
+             * @description Time between two looks.
+             */
             every_ms: number;
             /** @description The oldest first. */
-            looks: {
-                /** @description When, epoch milliseconds. */
-                at_ms: number;
-                /** @description As freshness of the status. */
-                p50_ms: number | null;
-                p99_ms: number | null;
-                /** @description As pipeline of the status. */
-                lag_records: number | null;
-            }[];
+            looks: components["schemas"]["StatusLook"][];
+        };
+        StatusLook: {
+            /**
+             * Format: int64
+             * @description When, epoch milliseconds.
+             */
+            at_ms: number;
+            /**
+             * Format: int64
+             * @description As freshness of the status.
+             */
+            p50_ms: number | null;
+            /** Format: int64 */
+            p99_ms: number | null;
+            /**
+             * Format: int64
+             * @description As pipeline of the status.
+             */
+            lag_records: number | null;
         };
         /** @description How far the pipeline is. */
         Status: {
@@ -1612,119 +2045,205 @@ export interface components {
             ready: boolean;
             /** @description What is lost: Kafka topics that are gone, blocks with transactions of versions that ingest does not read. Empty while all is well. */
             reasons: string[];
-            /** @description What ingest says of itself. */
-            source: {
-                /** @description geyser, rpc, file or demo; null until the source has reported. */
-                kind: string | null;
-                /** @description Everything the source has was ingested. */
-                done: boolean;
-                /** @description Highest slot ingested. */
-                slot: number;
-                blocks: number;
-                transactions: number;
-                token_events: number;
-                failed_inputs: number;
-                failures: string[];
-                reported_at_ms: number;
-            };
-            /** @description Records that some reader has yet to finish. While that cannot be measured, error says why, lag_records is that of last_known_age_ms ago, at least 1, and the others are null. */
-            pipeline: {
-                lag_records: number | null;
-                projector_lag: number | null;
-                enrich_lag: number | null;
-                api_lag: number | null;
-                topics: {
-                    [key: string]: {
-                        records: number;
-                        lag_records: number;
-                        projector_lag: number;
-                        enrich_lag: number;
-                        api_lag: number;
-                    };
-                };
-                error: string | null;
-                measured_at_ms: number;
-                /** @description lag_records when it was last measured; null until it once was. */
-                last_known_lag_records: number | null;
-                last_known_age_ms: number | null;
-            };
-            registry: {
-                /** @description Tokens in this node's copy. */
-                tokens: number;
-            };
-            /** @description Slots whose blocks have been ingested whole. Null until one is; at most 100 gaps are listed. */
-            coverage: {
-                from_slot: number | null;
-                to_slot: number | null;
-                /** @description Highest slot up to which nothing is missing. */
-                complete_to_slot: number | null;
-                gaps: {
-                    from_slot: number;
-                    to_slot: number;
-                }[];
-                gap_count: number;
-            };
-            /** @description Time from a token event reaching Mintlake to being visible in this node, over five minutes. */
-            freshness: {
-                p50_ms: number | null;
-                p99_ms: number | null;
-                count: number;
-            };
+            source: components["schemas"]["SourceStatus"];
+            pipeline: components["schemas"]["PipelineStatus"];
+            registry: components["schemas"]["RegistryStatus"];
+            coverage: components["schemas"]["Coverage"];
+            freshness: components["schemas"]["Freshness"];
             kafka: components["schemas"]["Health"];
             /** @description Null on a node without one. */
             clickhouse: components["schemas"]["ClickHouseHealth"] | null;
-            /** @description The registry's hash, base58, and its slot. Both are null while the copy is loading and before anything is known. Two nodes that say the same of every token have the same. */
-            root: {
-                slot: number | null;
-                hash: string | null;
-            };
+            root: components["schemas"]["RegistryRoot"];
             /** @description The validator's snapshot that filled the registry last; null if none did. */
-            validator_snapshot: {
-                /** @description File name of the archive. */
-                name: string;
-                /** @description The facts stand at the end of this slot. */
-                slot: number;
-                /** @description Base58. */
-                bank_hash: string;
-                /** @description consistent: accounts, lattice hash and bank hash agree. verified: a second source says the bank hash too. skipped: the accounts were not hashed. */
-                check: string;
-                /** @description Accounts that existed at the slot. */
-                accounts: number;
-                /** @description Facts that were written. */
-                facts: number;
-                /** @description Epoch milliseconds. */
-                recorded_at_ms: number;
-            } | null;
+            validator_snapshot: components["schemas"]["ValidatorSnapshot"] | null;
             /** @description How far the walk over tokens that have a URI and no off-chain document is; null until one has told, some minutes old at most while one goes on. */
-            documents: {
-                /** @description Tokens that have a URI and neither a document nor a try in this walk. */
-                left: number;
-                /** @description Hosts that have such tokens; those with few count as one. */
-                hosts: number;
-                /** @description Answers a second, lately. */
-                per_second: number;
-                /** @description How long it takes at that rate until the last host is done; null if that is not known. */
-                left_seconds: number | null;
-                /** @description Epoch milliseconds. */
-                recorded_at_ms: number;
-            } | null;
+            documents: components["schemas"]["DocumentsStatus"] | null;
             /** @description What rooms met on the chain or of an upstream within 30 days and this version does not know, the last seen first. `mintlake unknowns` has a sample of each. */
-            unknowns: {
-                /** @description transaction_version, protobuf_field, token_extension, instruction, reward_type, slot_status, rpc_error_code or program_change; other of newer rooms. */
-                kind: string;
-                /** @description Such as 2, geyser.SubscribeUpdateSlot.9, unknown_31 or token_2022 99; other for what came after 64 names of a kind. */
-                name: string;
-                /** @description How often; up to ten minutes behind for a name that is known already. */
-                count: number;
-                /** @description Rooms that met it. */
-                sources: string[];
-                /** @description Epoch milliseconds. */
-                first_seen_ms: number;
-                last_seen_ms: number;
-                /** @description Null where no slot is known. */
-                first_slot: number | null;
-                last_slot: number | null;
-            }[];
+            unknowns: components["schemas"]["Unknown"][];
+        };
+        DocumentsStatus: {
+            /**
+             * Format: int64
+             * @description Tokens that have a URI and neither a document nor a try in this walk.
+             */
+            left: number;
+            /**
+             * Format: int64
+             * @description Hosts that have such tokens; those with few count as one.
+             */
+            hosts: number;
+            /**
+             * Format: double
+             * @description Answers a second, lately.
+             */
+            per_second: number;
+            /**
+             * Format: int64
+             * @description How long it takes at that rate until the last host is done; null if that is not known.
+             */
+            left_seconds: number | null;
+            /**
+             * Format: int64
+             * @description Epoch milliseconds.
+             */
+            recorded_at_ms: number;
+        };
+        ValidatorSnapshot: {
+            /** @description File name of the archive. */
+            name: string;
+            /**
+             * Format: int64
+             * @description The facts stand at the end of this slot.
+             */
+            slot: number;
+            /** @description Base58. */
+            bank_hash: string;
+            /** @description consistent: accounts, lattice hash and bank hash agree. verified: a second source says the bank hash too. skipped: the accounts were not hashed. */
+            check: string;
+            /**
+             * Format: int64
+             * @description Accounts that existed at the slot.
+             */
+            accounts: number;
+            /**
+             * Format: int64
+             * @description Facts that were written.
+             */
+            facts: number;
+            /**
+             * Format: int64
+             * @description Epoch milliseconds.
+             */
+            recorded_at_ms: number;
+        };
+        /** @description The registry's hash, base58, and its slot. Both are null while the copy is loading and before anything is known. Two nodes that say the same of every token have the same. */
+        RegistryRoot: {
+            /** Format: int64 */
+            slot: number | null;
+            hash: string | null;
+        };
+        /** @description Time from a token event reaching Mintlake to being visible in this node, over five minutes. */
+        Freshness: {
+            /** Format: int64 */
+            p50_ms: number | null;
+            /** Format: int64 */
+            p99_ms: number | null;
+            /** Format: int64 */
+            count: number;
+        };
+        /** @description Slots whose blocks have been ingested whole. Null until one is; at most 100 gaps are listed. */
+        Coverage: {
+            /** Format: int64 */
+            from_slot: number | null;
+            /** Format: int64 */
+            to_slot: number | null;
+            /**
+             * Format: int64
+             * @description Highest slot up to which nothing is missing.
+             */
+            complete_to_slot: number | null;
+            gaps: components["schemas"]["Gap"][];
+            /** Format: int64 */
+            gap_count: number;
+        };
+        RegistryStatus: {
+            /**
+             * Format: int64
+             * @description Tokens in this node's copy.
+             */
+            tokens: number;
+        };
+        /** @description Records that some reader has yet to finish. While that cannot be measured, error says why, lag_records is that of last_known_age_ms ago, at least 1, and the others are null. */
+        PipelineStatus: {
+            /** Format: int64 */
+            lag_records: number | null;
+            /** Format: int64 */
+            projector_lag: number | null;
+            /** Format: int64 */
+            enrich_lag: number | null;
+            /** Format: int64 */
+            api_lag: number | null;
+            topics: {
+                [key: string]: components["schemas"]["TopicLag"];
+            };
+            error: string | null;
+            /** Format: int64 */
+            measured_at_ms: number;
+            /**
+             * Format: int64
+             * @description lag_records when it was last measured; null until it once was.
+             */
+            last_known_lag_records: number | null;
+            /** Format: int64 */
+            last_known_age_ms: number | null;
+        };
+        /** @description What ingest says of itself. */
+        SourceStatus: {
+            /** @description geyser, rpc, file or demo; null until the source has reported. */
+            kind: string | null;
+            /** @description Everything the source has was ingested. */
+            done: boolean;
+            /**
+             * Format: int64
+             * @description Highest slot ingested.
+             */
+            slot: number;
+            /** Format: int64 */
+            blocks: number;
+            /** Format: int64 */
+            transactions: number;
+            /** Format: int64 */
+            token_events: number;
+            /** Format: int64 */
+            failed_inputs: number;
+            failures: string[];
+            /** Format: int64 */
+            reported_at_ms: number;
+        };
+        TopicLag: {
+            /** Format: int64 */
+            records: number;
+            /** Format: int64 */
+            lag_records: number;
+            /** Format: int64 */
+            projector_lag: number;
+            /** Format: int64 */
+            enrich_lag: number;
+            /** Format: int64 */
+            api_lag: number;
+        };
+        Gap: {
+            /** Format: int64 */
+            from_slot: number;
+            /** Format: int64 */
+            to_slot: number;
+        };
+        Unknown: {
+            /** @description transaction_version, protobuf_field, token_extension, instruction, reward_type, slot_status, rpc_error_code or program_change; other of newer rooms. */
+            kind: string;
+            /** @description Such as 2, geyser.SubscribeUpdateSlot.9, unknown_31 or token_2022 99; other for what came after 64 names of a kind. */
+            name: string;
+            /**
+             * Format: int64
+             * @description How often; up to ten minutes behind for a name that is known already.
+             */
+            count: number;
+            /** @description Rooms that met it. */
+            sources: string[];
+            /**
+             * Format: int64
+             * @description Epoch milliseconds.
+             */
+            first_seen_ms: number;
+            /** Format: int64 */
+            last_seen_ms: number;
+            /**
+             * Format: int64
+             * @description Null where no slot is known.
+             */
+            first_slot: number | null;
+            /** Format: int64 */
+            last_slot: number | null;
         };
     };
     responses: {
@@ -1736,11 +2255,7 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                "application/json": {
-                    status: string;
-                    /** @description On /readyz: what is lost though the node is ready; absent while all is well. */
-                    reasons?: string[];
-                };
+                "application/json": components["schemas"]["Probe"];
             };
         };
         /** @description A value breaks a rule; the message names field, value and rule. */
@@ -2565,16 +3080,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": {
-                        /** @enum {string} */
-                        event?: "open" | "trade" | "end";
-                        /** @description JSON: a Trade for trade, {reason, message} for end, {} for open. */
-                        data?: string;
-                        /** @description The trade's id. */
-                        id?: string;
-                        /** @description Milliseconds to wait before connecting again. */
-                        retry?: number;
-                    };
+                    "text/event-stream": string;
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -3076,16 +3582,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": {
-                        /** @enum {string} */
-                        event?: "new" | "changed" | "removed" | "reset" | "end";
-                        /** @description JSON: a row for new and changed, {mint} for removed, {reason, message} for reset and end. */
-                        data?: string;
-                        /** @description A place to go on from: in an event of its own, or in a reset. */
-                        id?: string;
-                        /** @description Milliseconds to wait before connecting again. */
-                        retry?: number;
-                    };
+                    "text/event-stream": string;
                 };
             };
             400: components["responses"]["BadRequest"];

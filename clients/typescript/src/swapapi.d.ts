@@ -227,73 +227,121 @@ export interface components {
             message: string;
             /** @enum {string} */
             code?: "invalid_request" | "no_pool" | "no_liquidity" | "amount_too_large" | "amount_too_small" | "mint_refused" | "venue_unverified" | "venue_stopped" | "beyond_held_liquidity" | "too_large_for_a_transaction" | "quote_outdated" | "stale_state" | "transaction_refused";
-            /** @description Of stale_state. The slot of the state. */
+            /**
+             * Format: int64
+             * @description Of stale_state. The slot of the state.
+             */
             slot?: number;
-            /** @description Of stale_state. The chain's slot. */
+            /**
+             * Format: int64
+             * @description Of stale_state. The chain's slot.
+             */
             chain_slot?: number;
         };
-        /** @description A member that is null is absent. Each may have its name of another router instead. */
+        /** @description A member that is null is absent. Each may have its name of another router instead, as in JupiterSwapRequest. */
         SwapRequest: {
             src_mint?: components["schemas"]["Key"] | null;
-            inputMint?: components["schemas"]["Key"] | null;
             dst_mint?: components["schemas"]["Key"] | null;
-            outputMint?: components["schemas"]["Key"] | null;
-            amount_in?: string | number | null;
-            amount_out?: string | number | null;
-            amount?: string | number | null;
+            amount_in?: components["schemas"]["RequestAmount"] | null;
+            amount_out?: components["schemas"]["RequestAmount"] | null;
             slippage_bps?: number | null;
-            slippageBps?: number | null;
-            user_account?: components["schemas"]["Key"];
-            userPublicKey?: components["schemas"]["Key"];
-            /** @enum {string|null} */
-            swap_mode?: "exact_in" | "exact_out" | "ExactIn" | "ExactOut" | null;
-            /** @enum {string|null} */
-            swapMode?: "exact_in" | "exact_out" | "ExactIn" | "ExactOut" | null;
-            /** @enum {string|null} */
-            format?: "jupiter" | null;
+            user_account: components["schemas"]["Key"];
+            swap_mode?: components["schemas"]["SwapMode"] | null;
+            format?: components["schemas"]["AnswerFormat"] | null;
             only_direct?: boolean | null;
-            onlyDirectRoutes?: boolean | null;
             only_hubs?: boolean | null;
-            restrictIntermediateTokens?: boolean | null;
-            dexes?: components["schemas"]["Dexes"] | (string | null);
-            exclude_dexes?: components["schemas"]["Dexes"] | (string | null);
-            excludeDexes?: components["schemas"]["Dexes"] | (string | null);
+            dexes?: components["schemas"]["RequestDexes"] | null;
+            exclude_dexes?: components["schemas"]["RequestDexes"] | null;
             max_accounts?: number | null;
-            maxAccounts?: number | null;
-            priority_fee?: number | string | Record<string, never> | null;
-            prioritizationFeeLamports?: number | string | Record<string, never> | null;
+            priority_fee?: components["schemas"]["RequestPriorityFee"] | null;
             fee_bps?: number | null;
-            platformFeeBps?: number | null;
             treasury?: components["schemas"]["Key"] | null;
-            /** @enum {unknown} */
-            transaction_version?: "legacy" | "0" | "1" | 0 | 1 | null;
-            /** @enum {unknown} */
-            transactionVersion?: "legacy" | "0" | "1" | 0 | 1 | null;
+            transaction_version?: components["schemas"]["RequestVersion"] | null;
             as_legacy_transaction?: boolean | null;
-            asLegacyTransaction?: boolean | null;
             payer?: components["schemas"]["Key"] | null;
             destination_token_account?: components["schemas"]["Key"] | null;
-            destinationTokenAccount?: components["schemas"]["Key"] | null;
             native_destination_account?: components["schemas"]["Key"] | null;
-            nativeDestinationAccount?: components["schemas"]["Key"] | null;
             fee_account?: components["schemas"]["Key"] | null;
-            feeAccount?: components["schemas"]["Key"] | null;
             wrap_and_unwrap_sol?: boolean | null;
-            wrapAndUnwrapSol?: boolean | null;
             compute_unit_price_micro_lamports?: number | null;
-            computeUnitPriceMicroLamports?: number | null;
             dynamic_compute_unit_limit?: boolean | null;
-            dynamicComputeUnitLimit?: boolean | null;
             skip_user_accounts_rpc_calls?: boolean | null;
-            skipUserAccountsRpcCalls?: boolean | null;
             allow_off_curve?: boolean | null;
             sizes?: boolean | null;
             max_age_slots?: number | null;
             /** @description A whole quote that this API answered, instead of what it tells already. */
-            quote?: Record<string, never> | null;
+            quote?: {
+                [key: string]: unknown;
+            } | null;
+        };
+        /** @description The same request by the names of Jupiter's API. What has one name only has it here too. */
+        JupiterSwapRequest: {
             /** @description A whole quote that this API answered, instead of what it tells already. */
-            quoteResponse?: Record<string, never> | null;
-        } | unknown | unknown;
+            quoteResponse?: {
+                [key: string]: unknown;
+            } | null;
+            userPublicKey: components["schemas"]["Key"];
+            inputMint?: components["schemas"]["Key"] | null;
+            outputMint?: components["schemas"]["Key"] | null;
+            amount?: components["schemas"]["RequestAmount"] | null;
+            slippageBps?: number | null;
+            swapMode?: components["schemas"]["SwapMode"] | null;
+            format?: components["schemas"]["AnswerFormat"] | null;
+            onlyDirectRoutes?: boolean | null;
+            restrictIntermediateTokens?: boolean | null;
+            dexes?: components["schemas"]["RequestDexes"] | null;
+            excludeDexes?: components["schemas"]["RequestDexes"] | null;
+            maxAccounts?: number | null;
+            prioritizationFeeLamports?: components["schemas"]["RequestPriorityFee"] | null;
+            platformFeeBps?: number | null;
+            treasury?: components["schemas"]["Key"] | null;
+            transactionVersion?: components["schemas"]["RequestVersion"] | null;
+            asLegacyTransaction?: boolean | null;
+            payer?: components["schemas"]["Key"] | null;
+            destinationTokenAccount?: components["schemas"]["Key"] | null;
+            nativeDestinationAccount?: components["schemas"]["Key"] | null;
+            feeAccount?: components["schemas"]["Key"] | null;
+            wrapAndUnwrapSol?: boolean | null;
+            computeUnitPriceMicroLamports?: number | null;
+            dynamicComputeUnitLimit?: boolean | null;
+            skipUserAccountsRpcCalls?: boolean | null;
+            allow_off_curve?: boolean | null;
+            sizes?: boolean | null;
+            max_age_slots?: number | null;
+        };
+        /** @enum {string} */
+        SwapMode: "exact_in" | "exact_out" | "ExactIn" | "ExactOut";
+        /** @enum {string} */
+        AnswerFormat: "jupiter";
+        /** @enum {string} */
+        TransactionVersion: "legacy" | "0" | "1";
+        RequestAmount: components["schemas"]["Amount"] | number;
+        RequestDexes: components["schemas"]["Dexes"] | string;
+        RequestPriorityFee: number | string | Record<string, never>;
+        RequestVersion: components["schemas"]["TransactionVersion"] | number;
+        /** @description Accounts may have their names of other routers instead. */
+        SendRequest: {
+            /** @description Signed by all who must sign. */
+            transaction: string;
+            /** @description The answer that has it as txn. */
+            quote: {
+                [key: string]: unknown;
+            };
+            /** @description Who swaps; required if others sign, too. */
+            user_account?: components["schemas"]["Key"];
+            /** @description As it was asked for. */
+            destination_token_account?: components["schemas"]["Key"];
+            /** @description As it was asked for. */
+            native_destination_account?: components["schemas"]["Key"];
+        };
+        VenuesResponse: {
+            venues: components["schemas"]["Venue"][];
+        };
+        PoolsResponse: {
+            pools: components["schemas"]["Pool"][];
+            /** @description Always empty: all venues are quoted. */
+            unlisted: string[];
+        };
         Answer: components["schemas"]["Quote"] | components["schemas"]["JupiterQuote"];
         Quote: {
             src_mint: components["schemas"]["Key"];
@@ -313,49 +361,67 @@ export interface components {
             /** @description Those of all swaps, and the platform's. */
             fees: components["schemas"]["Fee"][];
             fee_bps: number;
+            /** Format: int64 */
             slot: number;
+            /** Format: int64 */
             context_slot: number;
+            /** Format: int64 */
             state_age_ms: number;
+            /** Format: double */
             time_taken_ms: number;
             route: components["schemas"]["Leg"][];
-            routes: {
-                share_bps: number;
-                /** @description The two swaps are one instruction of their venue: nothing can stay in the token in the middle. */
-                one_instruction: boolean;
-                amount_in: components["schemas"]["Units"];
-                amount_out: components["schemas"]["Units"];
-                legs: components["schemas"]["Leg"][];
-            }[];
+            routes: components["schemas"]["Route"][];
             /** @description What the user has in the end besides what he asked for: the rest of src_mint, of the token in the middle, and in exact_out the part of amount_out that is more than was asked for (of dst_mint). */
-            residual: {
-                mint: components["schemas"]["Key"];
-                amount_max: components["schemas"]["Units"];
-            }[];
-            venues: {
-                venue: string;
-                pools: number;
-                refused: components["schemas"]["Refusal"][];
-                stopped: components["schemas"]["Stop"] | null;
-            }[];
+            residual: components["schemas"]["Residual"][];
+            venues: components["schemas"]["VenueSearch"][];
             warnings: string[];
-            /** @description With sizes=true: how many bytes the transaction has, of 1,232 in version 0 and 4,096 in version 1. */
-            transaction_bytes?: {
-                0: number;
-                1: number;
-            };
+            transaction_bytes?: components["schemas"]["TransactionBytes"];
             txn?: string;
+            /** Format: int64 */
             last_valid_block_height?: number;
             compute_units?: number;
+            /** Format: int64 */
             priority_fee?: number;
             unwraps_sol?: boolean;
-            /** @description Lamports that stay in accounts which the transaction opens for the user. */
+            /**
+             * Format: int64
+             * @description Lamports that stay in accounts which the transaction opens for the user.
+             */
             rent?: number;
-            /** @enum {string} */
-            transaction_version?: "legacy" | "0" | "1";
-            /** @description Lamports for the signatures, besides priority_fee. */
+            transaction_version?: components["schemas"]["TransactionVersion"];
+            /**
+             * Format: int64
+             * @description Lamports for the signatures, besides priority_fee.
+             */
             signature_fee?: number;
             lookup_tables?: components["schemas"]["Key"][];
             simulation?: components["schemas"]["Simulation"];
+        };
+        /** @description With sizes=true: how many bytes the transaction has, of 1,232 in version 0 and 4,096 in version 1. */
+        TransactionBytes: {
+            /** Format: int64 */
+            0: number;
+            /** Format: int64 */
+            1: number;
+        };
+        VenueSearch: {
+            venue: string;
+            /** Format: int64 */
+            pools: number;
+            refused: components["schemas"]["Refusal"][];
+            stopped: components["schemas"]["Stop"] | null;
+        };
+        Residual: {
+            mint: components["schemas"]["Key"];
+            amount_max: components["schemas"]["Units"];
+        };
+        Route: {
+            share_bps: number;
+            /** @description The two swaps are one instruction of their venue: nothing can stay in the token in the middle. */
+            one_instruction: boolean;
+            amount_in: components["schemas"]["Units"];
+            amount_out: components["schemas"]["Units"];
+            legs: components["schemas"]["Leg"][];
         };
         JupiterQuote: Record<string, never>;
         Sent: {
@@ -365,36 +431,49 @@ export interface components {
              * @enum {string}
              */
             status: "landed" | "failed" | "expired" | "unknown";
+            /** Format: int64 */
             slot: number | null;
             /** @description The chain's error, or null. */
             err: unknown;
-            /** @description Lamports, with the priority fee. */
+            /**
+             * Format: int64
+             * @description Lamports, with the priority fee.
+             */
             fee: number;
             /** @description What left the user's accounts, by the balances of the transaction. */
             amount_in: components["schemas"]["Units"];
             /** @description What arrived, by the balances of the transaction. */
             amount_out: components["schemas"]["Units"];
-            quoted: {
-                amount_in: components["schemas"]["Units"];
-                max_amount_in: components["schemas"]["Units"];
-                amount_out: components["schemas"]["Units"];
-                min_amount_out: components["schemas"]["Units"];
-            };
-            /** @description How much worse than quoted, in basis points; null unless it landed. */
+            quoted: components["schemas"]["QuotedAmounts"];
+            /**
+             * Format: double
+             * @description How much worse than quoted, in basis points; null unless it landed.
+             */
             slippage_realised_bps: number | null;
+            /** Format: int64 */
             took_ms: number;
+        };
+        QuotedAmounts: {
+            amount_in: components["schemas"]["Units"];
+            max_amount_in: components["schemas"]["Units"];
+            amount_out: components["schemas"]["Units"];
+            min_amount_out: components["schemas"]["Units"];
         };
         JupiterSwap: {
             swapTransaction: string;
+            /** Format: int64 */
             lastValidBlockHeight: number;
+            /** Format: int64 */
             prioritizationFeeLamports: number;
             computeUnitLimit: number;
+            /** Format: int64 */
             simulationSlot: number | null;
-            simulationError: {
-                errorCode: string;
-                error: string;
-            } | null;
+            simulationError: components["schemas"]["SimulationError"] | null;
             warnings: string[];
+        };
+        SimulationError: {
+            errorCode: string;
+            error: string;
         };
         JupiterInstructions: {
             computeBudgetInstructions: components["schemas"]["Instruction"][];
@@ -403,28 +482,31 @@ export interface components {
             cleanupInstruction: components["schemas"]["Instruction"] | null;
             otherInstructions: components["schemas"]["Instruction"][];
             addressLookupTableAddresses: components["schemas"]["Key"][];
-            blockhashWithMetadata: {
-                blockhash: number[];
-                lastValidBlockHeight: number;
-            };
+            blockhashWithMetadata: components["schemas"]["Blockhash"];
+            /** Format: int64 */
             lastValidBlockHeight: number;
+            /** Format: int64 */
             prioritizationFeeLamports: number;
             computeUnitLimit: number;
+            /** Format: int64 */
             simulationSlot: number | null;
-            simulationError: {
-                errorCode: string;
-                error: string;
-            } | null;
+            simulationError: components["schemas"]["SimulationError"] | null;
             warnings: string[];
+        };
+        Blockhash: {
+            blockhash: number[];
+            /** Format: int64 */
+            lastValidBlockHeight: number;
         };
         Instruction: {
             programId: components["schemas"]["Key"];
-            accounts: {
-                pubkey: components["schemas"]["Key"];
-                isSigner: boolean;
-                isWritable: boolean;
-            }[];
+            accounts: components["schemas"]["AccountMeta"][];
             data: string;
+        };
+        AccountMeta: {
+            pubkey: components["schemas"]["Key"];
+            isSigner: boolean;
+            isWritable: boolean;
         };
         Fee: {
             /** @enum {string} */
@@ -458,9 +540,11 @@ export interface components {
             message: string;
         };
         Simulation: {
+            /** Format: int64 */
             slot: number;
             /** @description The chain's own error; null when the transaction would succeed. */
             err: unknown;
+            /** Format: int64 */
             units_consumed: number;
             logs: string[];
         };
@@ -473,46 +557,57 @@ export interface components {
              */
             status: "proved" | "partly" | "stopped" | "unverified";
             reason: string | null;
-            /**
-             * @description What its arithmetic is held against. execution: runs of its program. library: a library of the venue's or of others. chain: swaps on the chain alone, of which a kind is quoted when enough of them were computed again. null: unverified.
-             * @enum {string|null}
-             */
-            proved_by: "execution" | "library" | "chain" | null;
+            /** @description What its arithmetic is held against. execution: runs of its program. library: a library of the venue's or of others. chain: swaps on the chain alone, of which a kind is quoted when enough of them were computed again. null: unverified. */
+            proved_by: components["schemas"]["VenueProof"] | null;
             stopped: components["schemas"]["Stop"] | null;
             program: string | null;
             build: components["schemas"]["Build"] | null;
         };
+        /** @enum {string} */
+        VenueProof: "execution" | "library" | "chain";
+        /** @enum {string} */
+        BuildBasis: "known_build" | "first_seen" | "operator";
         /** @description How a venue's programs are deployed, and what proves that quotes are what they do. */
         Build: {
-            /**
-             * @description Why the build is trusted: our own runs cover it, it was there when this node first looked, or swap.trust names it. null while swaps on the chain are to prove it.
-             * @enum {string|null}
-             */
-            basis: "known_build" | "first_seen" | "operator" | null;
-            programs: {
-                program: components["schemas"]["Key"];
-                /** @description Slot of the deployment; 0 where there can be no other. */
-                slot: number;
-                /** @description Of the executable, without the zeros at its end. Empty while it is not read, none where there is no program. */
-                sha256: string;
-            }[];
+            /** @description Why the build is trusted: our own runs cover it, it was there when this node first looked, or swap.trust names it. null while swaps on the chain are to prove it. */
+            basis: components["schemas"]["BuildBasis"] | null;
+            programs: components["schemas"]["ProgramBuild"][];
             /** @description Kinds of swaps that were seen on this build. */
-            kinds: {
-                features: string[];
-                /** @description Swaps in a row that were what a quote says, up to what is needed. */
-                matches: number;
-                proved: boolean;
-            }[];
+            kinds: components["schemas"]["SwapKind"][];
+            /** Format: int64 */
             needed: number;
-            /** @description Swaps on this build that gave something else than a quote says. */
+            /**
+             * Format: int64
+             * @description Swaps on this build that gave something else than a quote says.
+             */
             mismatches: number;
             /** @description Signature of the last. */
             last_mismatch: string | null;
+        };
+        SwapKind: {
+            features: string[];
+            /**
+             * Format: int64
+             * @description Swaps in a row that were what a quote says, up to what is needed.
+             */
+            matches: number;
+            proved: boolean;
+        };
+        ProgramBuild: {
+            program: components["schemas"]["Key"];
+            /**
+             * Format: int64
+             * @description Slot of the deployment; 0 where there can be no other.
+             */
+            slot: number;
+            /** @description Of the executable, without the zeros at its end. Empty while it is not read, none where there is no program. */
+            sha256: string;
         };
         Pool: {
             venue: string;
             pool: components["schemas"]["Key"];
             mints: components["schemas"]["Key"][];
+            /** Format: int64 */
             slot: number;
             refused: components["schemas"]["Refusal"] | null;
         };
@@ -570,9 +665,9 @@ export interface operations {
                  * @example 50
                  */
                 slippage_bps?: number;
-                swap_mode?: "exact_in" | "exact_out" | "ExactIn" | "ExactOut";
+                swap_mode?: components["schemas"]["SwapMode"];
                 /** @description The answer in the convention of Jupiter's API. */
-                format?: "jupiter";
+                format?: components["schemas"]["AnswerFormat"];
                 /** @description No route over a second token. */
                 only_direct?: boolean;
                 /** @description No route over a second token but SOL and USDC. */
@@ -605,7 +700,7 @@ export interface operations {
                 /** @description How many slots behind the chain the state may be. */
                 max_age_slots?: number;
                 /** @description The transaction is legacy, of version 0 (1,232 bytes) or of version 1 (4,096 bytes). */
-                transaction_version?: "legacy" | "0" | "1";
+                transaction_version?: components["schemas"]["TransactionVersion"];
                 /** @description As transaction_version=legacy. */
                 as_legacy_transaction?: boolean;
                 /** @description The wallet that pays the fee and the rent of token accounts, and signs too; default the user. */
@@ -681,9 +776,9 @@ export interface operations {
                  * @example 50
                  */
                 slippage_bps?: number;
-                swap_mode?: "exact_in" | "exact_out" | "ExactIn" | "ExactOut";
+                swap_mode?: components["schemas"]["SwapMode"];
                 /** @description The answer in the convention of Jupiter's API. */
-                format?: "jupiter";
+                format?: components["schemas"]["AnswerFormat"];
                 /** @description No route over a second token. */
                 only_direct?: boolean;
                 /** @description No route over a second token but SOL and USDC. */
@@ -716,7 +811,7 @@ export interface operations {
                 /** @description How many slots behind the chain the state may be. */
                 max_age_slots?: number;
                 /** @description The transaction is legacy, of version 0 (1,232 bytes) or of version 1 (4,096 bytes). */
-                transaction_version?: "legacy" | "0" | "1";
+                transaction_version?: components["schemas"]["TransactionVersion"];
                 /** @description As transaction_version=legacy. */
                 as_legacy_transaction?: boolean;
                 /** @description The wallet that pays the fee and the rent of token accounts, and signs too; default the user. */
@@ -818,21 +913,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    /** @description Signed by all who must sign. */
-                    transaction: string;
-                    /** @description The answer that has it as txn. */
-                    quote: Record<string, never>;
-                    /** @description Who swaps; required if others sign, too. */
-                    user_account?: components["schemas"]["Key"];
-                    userPublicKey?: components["schemas"]["Key"];
-                    /** @description As it was asked for. */
-                    destination_token_account?: components["schemas"]["Key"];
-                    destinationTokenAccount?: components["schemas"]["Key"];
-                    /** @description As it was asked for. */
-                    native_destination_account?: components["schemas"]["Key"];
-                    nativeDestinationAccount?: components["schemas"]["Key"];
-                };
+                "application/json": components["schemas"]["SendRequest"];
             };
         };
         responses: {
@@ -882,9 +963,9 @@ export interface operations {
                  * @example 50
                  */
                 slippage_bps?: number;
-                swap_mode?: "exact_in" | "exact_out" | "ExactIn" | "ExactOut";
+                swap_mode?: components["schemas"]["SwapMode"];
                 /** @description The answer in the convention of Jupiter's API. */
-                format?: "jupiter";
+                format?: components["schemas"]["AnswerFormat"];
                 /** @description No route over a second token. */
                 only_direct?: boolean;
                 /** @description No route over a second token but SOL and USDC. */
@@ -917,7 +998,7 @@ export interface operations {
                 /** @description How many slots behind the chain the state may be. */
                 max_age_slots?: number;
                 /** @description The transaction is legacy, of version 0 (1,232 bytes) or of version 1 (4,096 bytes). */
-                transaction_version?: "legacy" | "0" | "1";
+                transaction_version?: components["schemas"]["TransactionVersion"];
                 /** @description As transaction_version=legacy. */
                 as_legacy_transaction?: boolean;
                 /** @description The wallet that pays the fee and the rent of token accounts, and signs too; default the user. */
@@ -977,7 +1058,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["SwapRequest"];
+                "application/json": components["schemas"]["JupiterSwapRequest"];
             };
         };
         responses: {
@@ -1011,7 +1092,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["SwapRequest"];
+                "application/json": components["schemas"]["JupiterSwapRequest"];
             };
         };
         responses: {
@@ -1078,9 +1159,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        venues: components["schemas"]["Venue"][];
-                    };
+                    "application/json": components["schemas"]["VenuesResponse"];
                 };
             };
             401: components["responses"]["Refused"];
@@ -1112,11 +1191,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        pools: components["schemas"]["Pool"][];
-                        /** @description Always empty: all venues are quoted. */
-                        unlisted: string[];
-                    };
+                    "application/json": components["schemas"]["PoolsResponse"];
                 };
             };
             400: components["responses"]["Refused"];

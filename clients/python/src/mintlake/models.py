@@ -8,6 +8,9 @@ from typing import Annotated, Any, Dict, List, Literal
 from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypeAliasType
 
+Links = TypeAliasType("Links", Dict[str, str])
+
+
 MarketFigure = TypeAliasType(
     "MarketFigure",
     Annotated[
@@ -81,145 +84,10 @@ class Listing(BaseModel):
     ]
 
 
-class Match(BaseModel):
-    """
-    With explain=true only. Why the item is where it is.
-    """
-
-    model_config = ConfigDict(
-        extra='allow',
-        populate_by_name=True,
-    )
-    tier: Annotated[
-        Literal['all', 'exact_mint', 'exact_symbol', 'symbol_prefix', 'name_prefix', 'substring', 'similar'] | str,
-        Field(
-            description='What the text of the query is to the token, best first; all where there is no text.'
-        ),
-    ]
-    field: Annotated[
-        Literal['mint', 'symbol', 'name'] | str | None, Field(description='What matched.')
-    ]
-    score: Annotated[
-        float,
-        Field(
-            description='Similarity, for substring and similar, where it orders; else 0.',
-            ge=0.0,
-            le=1.0,
-        ),
-    ]
+MatchField = TypeAliasType("MatchField", Literal['mint', 'symbol', 'name'] | str)
 
 
-class Market(BaseModel):
-    """
-    With market=true only. What trading said in the 24 hours of block time up to as_of; docs/volume.md has the formulas.
-    """
-
-    model_config = ConfigDict(
-        extra='allow',
-        populate_by_name=True,
-    )
-    price_usd: Annotated[
-        float | None,
-        Field(
-            description='Latest price of the 24 hours in US dollars for a whole token; null when no pool says one.'
-        ),
-    ]
-    price_at: Annotated[
-        int | None,
-        Field(description='The minute that the price is of, epoch milliseconds.'),
-    ]
-    price_change_5m: Annotated[
-        float | None,
-        Field(
-            description='By how many percent the price changed since 5 minutes before as_of, or since its first price in them where none held then; null without two prices.'
-        ),
-    ]
-    price_change_1h: Annotated[float | None, Field(description='The same of the hour.')]
-    price_change_6h: Annotated[
-        float | None, Field(description='The same of the 6 hours.')
-    ]
-    price_change_24h: Annotated[
-        float | None, Field(description='The same of the 24 hours.')
-    ]
-    price_since_24h: Annotated[
-        int | None,
-        Field(
-            description='The minute of the first price of the 24 hours where none held at their start, epoch milliseconds: price_change_24h is since then.'
-        ),
-    ]
-    market_cap_usd: Annotated[
-        float | None,
-        Field(
-            description='Price times the supply of the row, which burns have left already, where the liquidity can carry it: docs/market-caps.md. Nothing locked is subtracted.'
-        ),
-    ]
-    market_cap_withheld: Annotated[
-        Literal['no_price', 'no_supply', 'transfer_fee', 'thin_liquidity', 'few_traders', 'beyond_liquidity'] | str | None,
-        Field(description='Why there is no market cap; null where there is one.'),
-    ]
-    fdv_usd: Annotated[
-        float | None,
-        Field(
-            description='Price times supply, whether or not anybody could sell for it. Null without either.'
-        ),
-    ]
-    held_usd: Annotated[
-        float | None,
-        Field(
-            description='What its pools held in stables and SOL in three of four hours of the 24 in which they traded; null when no trades of ten minutes say.'
-        ),
-    ]
-    liquidity_usd: Annotated[
-        float | None,
-        Field(
-            description='Stables and SOL in the vaults of its pools that traded in the 24 hours; null when no trade says what they hold.'
-        ),
-    ]
-    liquidity_at: Annotated[
-        int | None,
-        Field(
-            description='Block time of the latest of these trades, epoch milliseconds.'
-        ),
-    ]
-    volume_5m_usd: Annotated[
-        float | None,
-        Field(
-            description='US dollars traded in the 5 minutes up to as_of: 0 when it was not traded, null when no trade could be priced.'
-        ),
-    ]
-    volume_1h_usd: Annotated[float | None, Field(description='The same of the hour.')]
-    volume_6h_usd: Annotated[
-        float | None, Field(description='The same of the 6 hours.')
-    ]
-    volume_24h_usd: Annotated[
-        float | None,
-        Field(description='The same of the 24 hours, as daily_volume_usd.'),
-    ]
-    organic_volume_usd: Annotated[
-        float | None,
-        Field(
-            description='Volume that resists wash trading; null when no trade could be priced.'
-        ),
-    ]
-    trades_24h: Annotated[int, Field(description='Legs of swaps.', ge=1)]
-    traders_24h: Annotated[
-        int, Field(description='Distinct wallets that traded it.', ge=0)
-    ]
-    pools: Annotated[
-        int, Field(description='Pools known that hold it, traded or not.', ge=0)
-    ]
-    first_pool_at: Annotated[
-        int | None,
-        Field(
-            description='Block time of the creation of its earliest pool, epoch milliseconds; null when that was not seen.'
-        ),
-    ]
-    as_of: Annotated[
-        int,
-        Field(
-            description='The highest block time of the valuation, epoch milliseconds.'
-        ),
-    ]
+CapWithheld = TypeAliasType("CapWithheld", Literal['no_price', 'no_supply', 'transfer_fee', 'thin_liquidity', 'few_traders', 'beyond_liquidity'] | str)
 
 
 class Window(BaseModel):
@@ -326,7 +194,7 @@ Source = TypeAliasType(
 )
 
 
-class Audit(BaseModel):
+class AuditV2(BaseModel):
     model_config = ConfigDict(
         extra='allow',
         populate_by_name=True,
@@ -363,7 +231,7 @@ class StatsV2(BaseModel):
     numTraders: int
 
 
-class Token1(BaseModel):
+class ListedToken(BaseModel):
     model_config = ConfigDict(
         extra='allow',
         populate_by_name=True,
@@ -376,26 +244,6 @@ class Token1(BaseModel):
     logoURI: str | None = None
     tags: List[str]
     extensions: Dict[str, str] | None = None
-
-
-class TokenList(BaseModel):
-    """
-    The shape of TokenList in @solana/spl-token-registry.
-    """
-
-    model_config = ConfigDict(
-        extra='allow',
-        populate_by_name=True,
-    )
-    name: str
-    logoURI: str
-    keywords: List[str]
-    tags: Dict[str, Dict[str, str]]
-    timestamp: Annotated[
-        str, Field(description='When the newest of them was first seen.')
-    ]
-    version: Dict[str, int]
-    tokens: Annotated[List[Token1], Field(max_length=10000)]
 
 
 class Candle(BaseModel):
@@ -549,7 +397,7 @@ class LiquidityChange(BaseModel):
     ]
 
 
-class Point(BaseModel):
+class PoolReserves(BaseModel):
     model_config = ConfigDict(
         extra='allow',
         populate_by_name=True,
@@ -564,16 +412,7 @@ class Point(BaseModel):
     reserve_b: Annotated[str, Field(pattern='^[0-9]+$')]
 
 
-class PoolReservesResponse(BaseModel):
-    model_config = ConfigDict(
-        extra='allow',
-        populate_by_name=True,
-    )
-    pool: str
-    points: List[Point]
-
-
-class Point1(BaseModel):
+class LiquidityHour(BaseModel):
     model_config = ConfigDict(
         extra='allow',
         populate_by_name=True,
@@ -584,15 +423,6 @@ class Point1(BaseModel):
         Field(description='Stables and SOL in US dollars; null when SOL has no price.'),
     ]
     pools: Annotated[int, Field(description='Pools that it is made of.', ge=0)]
-
-
-class LiquidityHistoryResponse(BaseModel):
-    model_config = ConfigDict(
-        extra='allow',
-        populate_by_name=True,
-    )
-    mint: str
-    points: List[Point1]
 
 
 class Trade(BaseModel):
@@ -663,7 +493,7 @@ class Trade(BaseModel):
     ]
 
 
-class Item(BaseModel):
+class TokenAccount(BaseModel):
     model_config = ConfigDict(
         extra='allow',
         populate_by_name=True,
@@ -694,38 +524,6 @@ class Item(BaseModel):
     ]
 
 
-class AccountsResponse(BaseModel):
-    model_config = ConfigDict(
-        extra='allow',
-        populate_by_name=True,
-    )
-    mint: str
-    decimals: Annotated[int, Field(ge=0, le=255)]
-    is_token22: bool
-    supply: Annotated[str | None, Field(description='Raw supply.', pattern='^[0-9]+$')]
-    items: List[Item]
-    complete: Annotated[
-        bool,
-        Field(
-            description='Whether every change from since_slot to as_of_slot is counted.'
-        ),
-    ]
-    since_slot: Annotated[
-        int | None,
-        Field(
-            description='Slot from which every change is known; null when that is not known.',
-            ge=0,
-        ),
-    ]
-    as_of_slot: Annotated[
-        int | None,
-        Field(
-            description='Slot of the latest change counted; null when there is none.',
-            ge=0,
-        ),
-    ]
-
-
 OwnerKind = TypeAliasType(
     "OwnerKind",
     Annotated[
@@ -737,22 +535,13 @@ OwnerKind = TypeAliasType(
 )
 
 
-class Point2(BaseModel):
+class HoldersHour(BaseModel):
     model_config = ConfigDict(
         extra='allow',
         populate_by_name=True,
     )
     time: Annotated[int, Field(description='Start of the hour, Unix seconds.')]
     holders: Annotated[int, Field(description='As counted last in the hour.', ge=0)]
-
-
-class HoldersHistoryResponse(BaseModel):
-    model_config = ConfigDict(
-        extra='allow',
-        populate_by_name=True,
-    )
-    mint: str
-    points: List[Point2]
 
 
 TransferKind = TypeAliasType("TransferKind", Literal['burn', 'close_account', 'confidential_deposit', 'confidential_withdraw', 'harvest_withheld', 'mint', 'open_native', 'sync_native', 'transfer', 'unwrap_lamports', 'withdraw_withheld'] | str)
@@ -806,7 +595,7 @@ class Transfer(BaseModel):
     ]
 
 
-class Item1(BaseModel):
+class OwnerAccount(BaseModel):
     model_config = ConfigDict(
         extra='allow',
         populate_by_name=True,
@@ -833,36 +622,6 @@ class Item1(BaseModel):
             description='How much the delegate may spend, raw; null when that is not known.',
             pattern='^[0-9]+$',
         ),
-    ]
-
-
-class OwnerAccountsResponse(BaseModel):
-    model_config = ConfigDict(
-        extra='allow',
-        populate_by_name=True,
-    )
-    owner: str
-    items: List[Item1]
-    limit: int
-    next: Annotated[
-        str | None, Field(description='Cursor of the next page; null on the last one.')
-    ]
-    complete: Annotated[
-        bool,
-        Field(
-            description="With mint, whether every change of the mint is counted. Without, whether besides that all accounts of all wallets are known: after a validator's snapshot, with balances.mode all."
-        ),
-    ]
-    since_slot: Annotated[
-        int | None,
-        Field(
-            description='The highest since_slot of the mints listed and of the snapshot.',
-            ge=0,
-        ),
-    ]
-    as_of_slot: Annotated[
-        int | None,
-        Field(description='The highest as_of_slot of the mints listed.', ge=0),
     ]
 
 
@@ -974,7 +733,7 @@ class Venue(BaseModel):
     ]
 
 
-class Change(BaseModel):
+class FieldChange(BaseModel):
     """
     A field of Token before and behind this entry. Before the first entry symbol and name are empty, logo_status is missing and all else is null.
     """
@@ -986,67 +745,6 @@ class Change(BaseModel):
     field: str
     before: Any
     after: Any
-
-
-class HistoryEntry(BaseModel):
-    """
-    One instruction, or one read.
-    """
-
-    model_config = ConfigDict(
-        extra='allow',
-        populate_by_name=True,
-    )
-    slot: Annotated[
-        int,
-        Field(
-            description='Slot of the instruction or of the read; 0 for a token list.',
-            ge=0,
-        ),
-    ]
-    block_time: Annotated[
-        int | None,
-        Field(
-            description='Time of the block, epoch milliseconds; null for reads and when no source said.'
-        ),
-    ]
-    source: Source
-    kind: Annotated[
-        str,
-        Field(
-            description='A kind of token_events (initialize_mint, mint_to, burn, set_authority, metadata_set, extension_set, launch, graduate …), sighting, mint_account, metaplex_account, off_chain, logo, token_list, retraction or import.'
-        ),
-    ]
-    instruction: Annotated[
-        str | None, Field(description="The instruction's published name.")
-    ]
-    signature: Annotated[
-        str | None, Field(description='First signature of the transaction, base58.')
-    ]
-    transaction_index: Annotated[
-        int | None,
-        Field(description='Place in the block, from 0; null when no source said.'),
-    ]
-    instruction_index: Annotated[
-        int | None, Field(description='Outer instruction, from 0.')
-    ]
-    inner_instruction_index: Annotated[
-        int | None,
-        Field(
-            description='Place in its flat inner list, from 0; null for the outer one itself.'
-        ),
-    ]
-    batch_index: Annotated[
-        int | None,
-        Field(description='Place in a batch instruction, from 0; null outside of one.'),
-    ]
-    in_registry: Annotated[
-        bool,
-        Field(
-            description='Whether the mint was a member of the registry behind this entry.'
-        ),
-    ]
-    changes: List[Change]
 
 
 class BatchRequest(BaseModel):
@@ -1120,6 +818,20 @@ class Error(BaseModel):
     message: Annotated[str, Field(description='Human-readable text.')]
 
 
+class Probe(BaseModel):
+    model_config = ConfigDict(
+        extra='allow',
+        populate_by_name=True,
+    )
+    status: str
+    reasons: Annotated[
+        List[str] | None,
+        Field(
+            description='On /readyz: what is lost though the node is ready; absent while all is well.'
+        ),
+    ] = None
+
+
 class Health(BaseModel):
     """
     Whether a backend answers. Searches, lookups, batches and streams go on without.
@@ -1152,31 +864,7 @@ class DamagedPart(BaseModel):
     rows: Annotated[int | None, Field(ge=0)]
 
 
-class ClickHouseHealth(BaseModel):
-    """
-    Whether ClickHouse answers, and the parts of its tables that are damaged. Answers of history, candles and SQL lack what is in them.
-    """
-
-    model_config = ConfigDict(
-        extra='allow',
-        populate_by_name=True,
-    )
-    ok: Annotated[bool | None, Field(description='Null until it was asked.')]
-    since_ms: Annotated[
-        int | None, Field(description='Since when it is so, epoch milliseconds.')
-    ]
-    error: str | None
-    damaged_parts: Annotated[
-        List[DamagedPart] | None,
-        Field(
-            description='At most 100. Null where nobody looks after the tables, as on a node that runs the API alone, and until they were looked at.',
-            max_length=100,
-        ),
-    ]
-    damage_count: Annotated[int | None, Field(description='All of them.', ge=0)]
-
-
-class Look(BaseModel):
+class StatusLook(BaseModel):
     model_config = ConfigDict(
         extra='allow',
         populate_by_name=True,
@@ -1191,176 +879,7 @@ class Look(BaseModel):
     ]
 
 
-class StatusPast(BaseModel):
-    """
-    What the status said before.
-    """
-
-    model_config = ConfigDict(
-        extra='allow',
-        populate_by_name=True,
-    )
-    every_ms: Annotated[int, Field(description='Time between two looks.', ge=1)]
-    looks: Annotated[List[Look], Field(description='The oldest first.', max_length=360)]
-
-
-class Source1(BaseModel):
-    """
-    What ingest says of itself.
-    """
-
-    model_config = ConfigDict(
-        extra='allow',
-        populate_by_name=True,
-    )
-    kind: Annotated[
-        str | None,
-        Field(
-            description='geyser, rpc, file or demo; null until the source has reported.'
-        ),
-    ]
-    done: Annotated[bool, Field(description='Everything the source has was ingested.')]
-    slot: Annotated[int, Field(description='Highest slot ingested.', ge=0)]
-    blocks: Annotated[int, Field(ge=0)]
-    transactions: Annotated[int, Field(ge=0)]
-    token_events: Annotated[int, Field(ge=0)]
-    failed_inputs: Annotated[int, Field(ge=0)]
-    failures: List[str]
-    reported_at_ms: int
-
-
-class Topics(BaseModel):
-    model_config = ConfigDict(
-        extra='allow',
-        populate_by_name=True,
-    )
-    records: Annotated[int, Field(ge=0)]
-    lag_records: Annotated[int, Field(ge=0)]
-    projector_lag: Annotated[int, Field(ge=0)]
-    enrich_lag: Annotated[int, Field(ge=0)]
-    api_lag: Annotated[int, Field(ge=0)]
-
-
-class Pipeline(BaseModel):
-    """
-    Records that some reader has yet to finish. While that cannot be measured, error says why, lag_records is that of last_known_age_ms ago, at least 1, and the others are null.
-    """
-
-    model_config = ConfigDict(
-        extra='allow',
-        populate_by_name=True,
-    )
-    lag_records: Annotated[int | None, Field(ge=0)]
-    projector_lag: Annotated[int | None, Field(ge=0)]
-    enrich_lag: Annotated[int | None, Field(ge=0)]
-    api_lag: Annotated[int | None, Field(ge=0)]
-    topics: Dict[str, Topics]
-    error: str | None
-    measured_at_ms: int
-    last_known_lag_records: Annotated[
-        int | None,
-        Field(
-            description='lag_records when it was last measured; null until it once was.',
-            ge=0,
-        ),
-    ]
-    last_known_age_ms: Annotated[int | None, Field(ge=0)]
-
-
-class Registry(BaseModel):
-    model_config = ConfigDict(
-        extra='allow',
-        populate_by_name=True,
-    )
-    tokens: Annotated[int, Field(description="Tokens in this node's copy.", ge=0)]
-
-
-class Gap(BaseModel):
-    model_config = ConfigDict(
-        extra='allow',
-        populate_by_name=True,
-    )
-    from_slot: int
-    to_slot: int
-
-
-class Coverage(BaseModel):
-    """
-    Slots whose blocks have been ingested whole. Null until one is; at most 100 gaps are listed.
-    """
-
-    model_config = ConfigDict(
-        extra='allow',
-        populate_by_name=True,
-    )
-    from_slot: int | None
-    to_slot: int | None
-    complete_to_slot: Annotated[
-        int | None, Field(description='Highest slot up to which nothing is missing.')
-    ]
-    gaps: Annotated[List[Gap], Field(max_length=100)]
-    gap_count: Annotated[int, Field(ge=0)]
-
-
-class Freshness(BaseModel):
-    """
-    Time from a token event reaching Mintlake to being visible in this node, over five minutes.
-    """
-
-    model_config = ConfigDict(
-        extra='allow',
-        populate_by_name=True,
-    )
-    p50_ms: int | None
-    p99_ms: int | None
-    count: Annotated[int, Field(ge=0)]
-
-
-class Root(BaseModel):
-    """
-    The registry's hash, base58, and its slot. Both are null while the copy is loading and before anything is known. Two nodes that say the same of every token have the same.
-    """
-
-    model_config = ConfigDict(
-        extra='allow',
-        populate_by_name=True,
-    )
-    slot: Annotated[int | None, Field(ge=1)]
-    hash: str | None
-
-
-class ValidatorSnapshot(BaseModel):
-    """
-    The validator's snapshot that filled the registry last; null if none did.
-    """
-
-    model_config = ConfigDict(
-        extra='allow',
-        populate_by_name=True,
-    )
-    name: Annotated[str, Field(description='File name of the archive.')]
-    slot: Annotated[
-        int, Field(description='The facts stand at the end of this slot.', ge=0)
-    ]
-    bank_hash: Annotated[str, Field(description='Base58.')]
-    check: Annotated[
-        str,
-        Field(
-            description='consistent: accounts, lattice hash and bank hash agree. verified: a second source says the bank hash too. skipped: the accounts were not hashed.'
-        ),
-    ]
-    accounts: Annotated[
-        int, Field(description='Accounts that existed at the slot.', ge=0)
-    ]
-    facts: Annotated[int, Field(description='Facts that were written.', ge=0)]
-    recorded_at_ms: Annotated[int, Field(description='Epoch milliseconds.')]
-
-
-class Documents(BaseModel):
-    """
-    How far the walk over tokens that have a URI and no off-chain document is; null until one has told, some minutes old at most while one goes on.
-    """
-
+class DocumentsStatus(BaseModel):
     model_config = ConfigDict(
         extra='allow',
         populate_by_name=True,
@@ -1388,6 +907,110 @@ class Documents(BaseModel):
         ),
     ]
     recorded_at_ms: Annotated[int, Field(description='Epoch milliseconds.')]
+
+
+class ValidatorSnapshot(BaseModel):
+    model_config = ConfigDict(
+        extra='allow',
+        populate_by_name=True,
+    )
+    name: Annotated[str, Field(description='File name of the archive.')]
+    slot: Annotated[
+        int, Field(description='The facts stand at the end of this slot.', ge=0)
+    ]
+    bank_hash: Annotated[str, Field(description='Base58.')]
+    check: Annotated[
+        str,
+        Field(
+            description='consistent: accounts, lattice hash and bank hash agree. verified: a second source says the bank hash too. skipped: the accounts were not hashed.'
+        ),
+    ]
+    accounts: Annotated[
+        int, Field(description='Accounts that existed at the slot.', ge=0)
+    ]
+    facts: Annotated[int, Field(description='Facts that were written.', ge=0)]
+    recorded_at_ms: Annotated[int, Field(description='Epoch milliseconds.')]
+
+
+class RegistryRoot(BaseModel):
+    """
+    The registry's hash, base58, and its slot. Both are null while the copy is loading and before anything is known. Two nodes that say the same of every token have the same.
+    """
+
+    model_config = ConfigDict(
+        extra='allow',
+        populate_by_name=True,
+    )
+    slot: Annotated[int | None, Field(ge=1)]
+    hash: str | None
+
+
+class Freshness(BaseModel):
+    """
+    Time from a token event reaching Mintlake to being visible in this node, over five minutes.
+    """
+
+    model_config = ConfigDict(
+        extra='allow',
+        populate_by_name=True,
+    )
+    p50_ms: int | None
+    p99_ms: int | None
+    count: Annotated[int, Field(ge=0)]
+
+
+class RegistryStatus(BaseModel):
+    model_config = ConfigDict(
+        extra='allow',
+        populate_by_name=True,
+    )
+    tokens: Annotated[int, Field(description="Tokens in this node's copy.", ge=0)]
+
+
+class SourceStatus(BaseModel):
+    """
+    What ingest says of itself.
+    """
+
+    model_config = ConfigDict(
+        extra='allow',
+        populate_by_name=True,
+    )
+    kind: Annotated[
+        str | None,
+        Field(
+            description='geyser, rpc, file or demo; null until the source has reported.'
+        ),
+    ]
+    done: Annotated[bool, Field(description='Everything the source has was ingested.')]
+    slot: Annotated[int, Field(description='Highest slot ingested.', ge=0)]
+    blocks: Annotated[int, Field(ge=0)]
+    transactions: Annotated[int, Field(ge=0)]
+    token_events: Annotated[int, Field(ge=0)]
+    failed_inputs: Annotated[int, Field(ge=0)]
+    failures: List[str]
+    reported_at_ms: int
+
+
+class TopicLag(BaseModel):
+    model_config = ConfigDict(
+        extra='allow',
+        populate_by_name=True,
+    )
+    records: Annotated[int, Field(ge=0)]
+    lag_records: Annotated[int, Field(ge=0)]
+    projector_lag: Annotated[int, Field(ge=0)]
+    enrich_lag: Annotated[int, Field(ge=0)]
+    api_lag: Annotated[int, Field(ge=0)]
+
+
+class Gap(BaseModel):
+    model_config = ConfigDict(
+        extra='allow',
+        populate_by_name=True,
+    )
+    from_slot: int
+    to_slot: int
 
 
 class Unknown(BaseModel):
@@ -1421,69 +1044,141 @@ class Unknown(BaseModel):
     last_slot: int | None
 
 
-class Status(BaseModel):
+class Match(BaseModel):
     """
-    How far the pipeline is.
+    With explain=true only. Why the item is where it is.
     """
 
     model_config = ConfigDict(
         extra='allow',
         populate_by_name=True,
     )
-    ready: Annotated[bool, Field(description='What /readyz says.')]
-    reasons: Annotated[
-        List[str],
+    tier: Annotated[
+        Literal['all', 'exact_mint', 'exact_symbol', 'symbol_prefix', 'name_prefix', 'substring', 'similar'] | str,
         Field(
-            description='What is lost: Kafka topics that are gone, blocks with transactions of versions that ingest does not read. Empty while all is well.'
+            description='What the text of the query is to the token, best first; all where there is no text.'
         ),
     ]
-    source: Annotated[Source1, Field(description='What ingest says of itself.')]
-    pipeline: Annotated[
-        Pipeline,
+    field: Annotated[MatchField | None, Field(description='What matched.')]
+    score: Annotated[
+        float,
         Field(
-            description='Records that some reader has yet to finish. While that cannot be measured, error says why, lag_records is that of last_known_age_ms ago, at least 1, and the others are null.'
+            description='Similarity, for substring and similar, where it orders; else 0.',
+            ge=0.0,
+            le=1.0,
         ),
     ]
-    registry: Registry
-    coverage: Annotated[
-        Coverage,
+
+
+class Market(BaseModel):
+    """
+    With market=true only. What trading said in the 24 hours of block time up to as_of; docs/volume.md has the formulas.
+    """
+
+    model_config = ConfigDict(
+        extra='allow',
+        populate_by_name=True,
+    )
+    price_usd: Annotated[
+        float | None,
         Field(
-            description='Slots whose blocks have been ingested whole. Null until one is; at most 100 gaps are listed.'
+            description='Latest price of the 24 hours in US dollars for a whole token; null when no pool says one.'
         ),
     ]
-    freshness: Annotated[
-        Freshness,
+    price_at: Annotated[
+        int | None,
+        Field(description='The minute that the price is of, epoch milliseconds.'),
+    ]
+    price_change_5m: Annotated[
+        float | None,
         Field(
-            description='Time from a token event reaching Mintlake to being visible in this node, over five minutes.'
+            description='By how many percent the price changed since 5 minutes before as_of, or since its first price in them where none held then; null without two prices.'
         ),
     ]
-    kafka: Health
-    clickhouse: Annotated[
-        ClickHouseHealth | None, Field(description='Null on a node without one.')
+    price_change_1h: Annotated[float | None, Field(description='The same of the hour.')]
+    price_change_6h: Annotated[
+        float | None, Field(description='The same of the 6 hours.')
     ]
-    root: Annotated[
-        Root,
+    price_change_24h: Annotated[
+        float | None, Field(description='The same of the 24 hours.')
+    ]
+    price_since_24h: Annotated[
+        int | None,
         Field(
-            description="The registry's hash, base58, and its slot. Both are null while the copy is loading and before anything is known. Two nodes that say the same of every token have the same."
+            description='The minute of the first price of the 24 hours where none held at their start, epoch milliseconds: price_change_24h is since then.'
         ),
     ]
-    validator_snapshot: Annotated[
-        ValidatorSnapshot | None,
+    market_cap_usd: Annotated[
+        float | None,
         Field(
-            description="The validator's snapshot that filled the registry last; null if none did."
+            description='Price times the supply of the row, which burns have left already, where the liquidity can carry it: docs/market-caps.md. Nothing locked is subtracted.'
         ),
     ]
-    documents: Annotated[
-        Documents | None,
+    market_cap_withheld: Annotated[
+        CapWithheld | None,
+        Field(description='Why there is no market cap; null where there is one.'),
+    ]
+    fdv_usd: Annotated[
+        float | None,
         Field(
-            description='How far the walk over tokens that have a URI and no off-chain document is; null until one has told, some minutes old at most while one goes on.'
+            description='Price times supply, whether or not anybody could sell for it. Null without either.'
         ),
     ]
-    unknowns: Annotated[
-        List[Unknown],
+    held_usd: Annotated[
+        float | None,
         Field(
-            description='What rooms met on the chain or of an upstream within 30 days and this version does not know, the last seen first. `mintlake unknowns` has a sample of each.',
-            max_length=100,
+            description='What its pools held in stables and SOL in three of four hours of the 24 in which they traded; null when no trades of ten minutes say.'
+        ),
+    ]
+    liquidity_usd: Annotated[
+        float | None,
+        Field(
+            description='Stables and SOL in the vaults of its pools that traded in the 24 hours; null when no trade says what they hold.'
+        ),
+    ]
+    liquidity_at: Annotated[
+        int | None,
+        Field(
+            description='Block time of the latest of these trades, epoch milliseconds.'
+        ),
+    ]
+    volume_5m_usd: Annotated[
+        float | None,
+        Field(
+            description='US dollars traded in the 5 minutes up to as_of: 0 when it was not traded, null when no trade could be priced.'
+        ),
+    ]
+    volume_1h_usd: Annotated[float | None, Field(description='The same of the hour.')]
+    volume_6h_usd: Annotated[
+        float | None, Field(description='The same of the 6 hours.')
+    ]
+    volume_24h_usd: Annotated[
+        float | None,
+        Field(description='The same of the 24 hours, as daily_volume_usd.'),
+    ]
+    organic_volume_usd: Annotated[
+        float | None,
+        Field(
+            description='Volume that resists wash trading; null when no trade could be priced.'
+        ),
+    ]
+    trades_24h: Annotated[int, Field(description='Legs of swaps.', ge=1)]
+    traders_24h: Annotated[
+        int, Field(description='Distinct wallets that traded it.', ge=0)
+    ]
+    pools: Annotated[
+        int, Field(description='Pools known that hold it, traded or not.', ge=0)
+    ]
+    first_pool_at: Annotated[
+        int | None,
+        Field(
+            description='Block time of the creation of its earliest pool, epoch milliseconds; null when that was not seen.'
+        ),
+    ]
+    as_of: Annotated[
+        int,
+        Field(
+            description='The highest block time of the valuation, epoch milliseconds.'
         ),
     ]
 
@@ -1568,7 +1263,7 @@ class TokenV2(BaseModel):
     stats1h: StatsV2 | None = None
     stats6h: StatsV2 | None = None
     stats24h: StatsV2 | None = None
-    audit: Audit
+    audit: AuditV2
     organicScore: Annotated[
         float,
         Field(
@@ -1593,24 +1288,24 @@ class TokenV2(BaseModel):
     ]
 
 
-class HistoryResponse(BaseModel):
+class TokenList(BaseModel):
     """
-    A page of a mint's history, newest first.
+    The shape of TokenList in @solana/spl-token-registry.
     """
 
     model_config = ConfigDict(
         extra='allow',
         populate_by_name=True,
     )
-    mint: Annotated[str, Field(description='Base58 mint address.')]
-    items: Annotated[List[HistoryEntry], Field(max_length=200)]
-    limit: Annotated[int, Field(description='Page size used.', ge=1, le=200)]
-    next: Annotated[
-        str | None,
-        Field(
-            description='Give it as before to get the next, older page; null on the last.'
-        ),
+    name: str
+    logoURI: str
+    keywords: List[str]
+    tags: Dict[str, Dict[str, str]]
+    timestamp: Annotated[
+        str, Field(description='When the newest of them was first seen.')
     ]
+    version: Dict[str, int]
+    tokens: Annotated[List[ListedToken], Field(max_length=10000)]
 
 
 class CandlesResponse(BaseModel):
@@ -1676,6 +1371,24 @@ class PoolLiquidityResponse(BaseModel):
     ]
 
 
+class PoolReservesResponse(BaseModel):
+    model_config = ConfigDict(
+        extra='allow',
+        populate_by_name=True,
+    )
+    pool: str
+    points: List[PoolReserves]
+
+
+class LiquidityHistoryResponse(BaseModel):
+    model_config = ConfigDict(
+        extra='allow',
+        populate_by_name=True,
+    )
+    mint: str
+    points: List[LiquidityHour]
+
+
 class TradesResponse(BaseModel):
     """
     What was traded of a mint, newest first.
@@ -1691,6 +1404,38 @@ class TradesResponse(BaseModel):
         str | None,
         Field(
             description='For the next page, as before; null: these are the oldest that pass.'
+        ),
+    ]
+
+
+class AccountsResponse(BaseModel):
+    model_config = ConfigDict(
+        extra='allow',
+        populate_by_name=True,
+    )
+    mint: str
+    decimals: Annotated[int, Field(ge=0, le=255)]
+    is_token22: bool
+    supply: Annotated[str | None, Field(description='Raw supply.', pattern='^[0-9]+$')]
+    items: List[TokenAccount]
+    complete: Annotated[
+        bool,
+        Field(
+            description='Whether every change from since_slot to as_of_slot is counted.'
+        ),
+    ]
+    since_slot: Annotated[
+        int | None,
+        Field(
+            description='Slot from which every change is known; null when that is not known.',
+            ge=0,
+        ),
+    ]
+    as_of_slot: Annotated[
+        int | None,
+        Field(
+            description='Slot of the latest change counted; null when there is none.',
+            ge=0,
         ),
     ]
 
@@ -1716,6 +1461,15 @@ class Holder(BaseModel):
         float | None,
         Field(description='Percent of the supply; null where that is unknown.', ge=0.0),
     ]
+
+
+class HoldersHistoryResponse(BaseModel):
+    model_config = ConfigDict(
+        extra='allow',
+        populate_by_name=True,
+    )
+    mint: str
+    points: List[HoldersHour]
 
 
 class TransfersResponse(BaseModel):
@@ -1749,6 +1503,36 @@ class TransfersResponse(BaseModel):
             description='Slot of the latest change counted, or at_slot; null when there is none.',
             ge=0,
         ),
+    ]
+
+
+class OwnerAccountsResponse(BaseModel):
+    model_config = ConfigDict(
+        extra='allow',
+        populate_by_name=True,
+    )
+    owner: str
+    items: List[OwnerAccount]
+    limit: int
+    next: Annotated[
+        str | None, Field(description='Cursor of the next page; null on the last one.')
+    ]
+    complete: Annotated[
+        bool,
+        Field(
+            description="With mint, whether every change of the mint is counted. Without, whether besides that all accounts of all wallets are known: after a validator's snapshot, with balances.mode all."
+        ),
+    ]
+    since_slot: Annotated[
+        int | None,
+        Field(
+            description='The highest since_slot of the mints listed and of the snapshot.',
+            ge=0,
+        ),
+    ]
+    as_of_slot: Annotated[
+        int | None,
+        Field(description='The highest as_of_slot of the mints listed.', ge=0),
     ]
 
 
@@ -1835,6 +1619,268 @@ class VenuesResponse(BaseModel):
     venues: List[Venue]
 
 
+class HistoryEntry(BaseModel):
+    """
+    One instruction, or one read.
+    """
+
+    model_config = ConfigDict(
+        extra='allow',
+        populate_by_name=True,
+    )
+    slot: Annotated[
+        int,
+        Field(
+            description='Slot of the instruction or of the read; 0 for a token list.',
+            ge=0,
+        ),
+    ]
+    block_time: Annotated[
+        int | None,
+        Field(
+            description='Time of the block, epoch milliseconds; null for reads and when no source said.'
+        ),
+    ]
+    source: Source
+    kind: Annotated[
+        str,
+        Field(
+            description='A kind of token_events (initialize_mint, mint_to, burn, set_authority, metadata_set, extension_set, launch, graduate …), sighting, mint_account, metaplex_account, off_chain, logo, token_list, retraction or import.'
+        ),
+    ]
+    instruction: Annotated[
+        str | None, Field(description="The instruction's published name.")
+    ]
+    signature: Annotated[
+        str | None, Field(description='First signature of the transaction, base58.')
+    ]
+    transaction_index: Annotated[
+        int | None,
+        Field(description='Place in the block, from 0; null when no source said.'),
+    ]
+    instruction_index: Annotated[
+        int | None, Field(description='Outer instruction, from 0.')
+    ]
+    inner_instruction_index: Annotated[
+        int | None,
+        Field(
+            description='Place in its flat inner list, from 0; null for the outer one itself.'
+        ),
+    ]
+    batch_index: Annotated[
+        int | None,
+        Field(description='Place in a batch instruction, from 0; null outside of one.'),
+    ]
+    in_registry: Annotated[
+        bool,
+        Field(
+            description='Whether the mint was a member of the registry behind this entry.'
+        ),
+    ]
+    changes: List[FieldChange]
+
+
+class ClickHouseHealth(BaseModel):
+    """
+    Whether ClickHouse answers, and the parts of its tables that are damaged. Answers of history, candles and SQL lack what is in them.
+    """
+
+    model_config = ConfigDict(
+        extra='allow',
+        populate_by_name=True,
+    )
+    ok: Annotated[bool | None, Field(description='Null until it was asked.')]
+    since_ms: Annotated[
+        int | None, Field(description='Since when it is so, epoch milliseconds.')
+    ]
+    error: str | None
+    damaged_parts: Annotated[
+        List[DamagedPart] | None,
+        Field(
+            description='At most 100. Null where nobody looks after the tables, as on a node that runs the API alone, and until they were looked at.',
+            max_length=100,
+        ),
+    ]
+    damage_count: Annotated[int | None, Field(description='All of them.', ge=0)]
+
+
+class StatusPast(BaseModel):
+    """
+    What the status said before.
+    """
+
+    model_config = ConfigDict(
+        extra='allow',
+        populate_by_name=True,
+    )
+    every_ms: Annotated[int, Field(description='Time between two looks.', ge=1)]
+    looks: Annotated[
+        List[StatusLook], Field(description='The oldest first.', max_length=360)
+    ]
+
+
+class Coverage(BaseModel):
+    """
+    Slots whose blocks have been ingested whole. Null until one is; at most 100 gaps are listed.
+    """
+
+    model_config = ConfigDict(
+        extra='allow',
+        populate_by_name=True,
+    )
+    from_slot: int | None
+    to_slot: int | None
+    complete_to_slot: Annotated[
+        int | None, Field(description='Highest slot up to which nothing is missing.')
+    ]
+    gaps: Annotated[List[Gap], Field(max_length=100)]
+    gap_count: Annotated[int, Field(ge=0)]
+
+
+class PipelineStatus(BaseModel):
+    """
+    Records that some reader has yet to finish. While that cannot be measured, error says why, lag_records is that of last_known_age_ms ago, at least 1, and the others are null.
+    """
+
+    model_config = ConfigDict(
+        extra='allow',
+        populate_by_name=True,
+    )
+    lag_records: Annotated[int | None, Field(ge=0)]
+    projector_lag: Annotated[int | None, Field(ge=0)]
+    enrich_lag: Annotated[int | None, Field(ge=0)]
+    api_lag: Annotated[int | None, Field(ge=0)]
+    topics: Dict[str, TopicLag]
+    error: str | None
+    measured_at_ms: int
+    last_known_lag_records: Annotated[
+        int | None,
+        Field(
+            description='lag_records when it was last measured; null until it once was.',
+            ge=0,
+        ),
+    ]
+    last_known_age_ms: Annotated[int | None, Field(ge=0)]
+
+
+Provenance = TypeAliasType("Provenance", Dict[str, Origin])
+"""
+With provenance=true only. Where the value of each field that is not null came from.
+"""
+
+
+class HistoryResponse(BaseModel):
+    """
+    A page of a mint's history, newest first.
+    """
+
+    model_config = ConfigDict(
+        extra='allow',
+        populate_by_name=True,
+    )
+    mint: Annotated[str, Field(description='Base58 mint address.')]
+    items: Annotated[List[HistoryEntry], Field(max_length=200)]
+    limit: Annotated[int, Field(description='Page size used.', ge=1, le=200)]
+    next: Annotated[
+        str | None,
+        Field(
+            description='Give it as before to get the next, older page; null on the last.'
+        ),
+    ]
+
+
+class HoldersResponse(BaseModel):
+    model_config = ConfigDict(
+        extra='allow',
+        populate_by_name=True,
+    )
+    mint: str
+    decimals: Annotated[int, Field(ge=0, le=255)]
+    supply: Annotated[
+        str | None,
+        Field(description='Raw supply, of now or of at_slot.', pattern='^[0-9]+$'),
+    ]
+    items: List[Holder]
+    limit: int
+    total: Annotated[
+        int | None,
+        Field(
+            description='Holders that are not excluded; null with exclude for a mint of more than 20,000 accounts.',
+            ge=0,
+        ),
+    ]
+    next: Annotated[
+        str | None, Field(description='Cursor of the next page; null on the last one.')
+    ]
+    complete: Annotated[
+        bool,
+        Field(
+            description='Whether every change from since_slot to as_of_slot is counted.'
+        ),
+    ]
+    since_slot: Annotated[
+        int | None,
+        Field(
+            description='Slot from which every change is known; null when that is not known.',
+            ge=0,
+        ),
+    ]
+    as_of_slot: Annotated[
+        int | None,
+        Field(
+            description='Slot of the latest change counted, or at_slot; null when there is none.',
+            ge=0,
+        ),
+    ]
+
+
+class Status(BaseModel):
+    """
+    How far the pipeline is.
+    """
+
+    model_config = ConfigDict(
+        extra='allow',
+        populate_by_name=True,
+    )
+    ready: Annotated[bool, Field(description='What /readyz says.')]
+    reasons: Annotated[
+        List[str],
+        Field(
+            description='What is lost: Kafka topics that are gone, blocks with transactions of versions that ingest does not read. Empty while all is well.'
+        ),
+    ]
+    source: SourceStatus
+    pipeline: PipelineStatus
+    registry: RegistryStatus
+    coverage: Coverage
+    freshness: Freshness
+    kafka: Health
+    clickhouse: Annotated[
+        ClickHouseHealth | None, Field(description='Null on a node without one.')
+    ]
+    root: RegistryRoot
+    validator_snapshot: Annotated[
+        ValidatorSnapshot | None,
+        Field(
+            description="The validator's snapshot that filled the registry last; null if none did."
+        ),
+    ]
+    documents: Annotated[
+        DocumentsStatus | None,
+        Field(
+            description='How far the walk over tokens that have a URI and no off-chain document is; null until one has told, some minutes old at most while one goes on.'
+        ),
+    ]
+    unknowns: Annotated[
+        List[Unknown],
+        Field(
+            description='What rooms met on the chain or of an upstream within 30 days and this version does not know, the last seen first. `mintlake unknowns` has a sample of each.',
+            max_length=100,
+        ),
+    ]
+
+
 class TokenFields(BaseModel):
     """
     The fields of a token.
@@ -1906,7 +1952,7 @@ class TokenFields(BaseModel):
     description: str | None = None
     external_url: str | None = None
     extensions: Annotated[
-        Dict[str, Any] | None, Field(description='Links: website, twitter, telegram …')
+        Links | None, Field(description='Links: website, twitter, telegram …')
     ] = None
     tags: Annotated[
         List[str] | None,
@@ -1977,12 +2023,7 @@ class TokenFields(BaseModel):
     windows: Annotated[
         Windows | None, Field(description='With windows=true only. Null as market.')
     ] = None
-    provenance: Annotated[
-        Dict[str, Origin] | None,
-        Field(
-            description='With provenance=true only. Where the value of each field that is not null came from.'
-        ),
-    ] = None
+    provenance: Provenance | None = None
     price_usd: MarketFigure | None = None
     price_at: MarketTime | None = None
     price_change_24h: MarketFigure | None = None
@@ -2020,51 +2061,6 @@ class TokenFields(BaseModel):
             le=100.0,
         ),
     ] = None
-
-
-class HoldersResponse(BaseModel):
-    model_config = ConfigDict(
-        extra='allow',
-        populate_by_name=True,
-    )
-    mint: str
-    decimals: Annotated[int, Field(ge=0, le=255)]
-    supply: Annotated[
-        str | None,
-        Field(description='Raw supply, of now or of at_slot.', pattern='^[0-9]+$'),
-    ]
-    items: List[Holder]
-    limit: int
-    total: Annotated[
-        int | None,
-        Field(
-            description='Holders that are not excluded; null with exclude for a mint of more than 20,000 accounts.',
-            ge=0,
-        ),
-    ]
-    next: Annotated[
-        str | None, Field(description='Cursor of the next page; null on the last one.')
-    ]
-    complete: Annotated[
-        bool,
-        Field(
-            description='Whether every change from since_slot to as_of_slot is counted.'
-        ),
-    ]
-    since_slot: Annotated[
-        int | None,
-        Field(
-            description='Slot from which every change is known; null when that is not known.',
-            ge=0,
-        ),
-    ]
-    as_of_slot: Annotated[
-        int | None,
-        Field(
-            description='Slot of the latest change counted, or at_slot; null when there is none.',
-            ge=0,
-        ),
-    ]
 
 
 class Token(TokenFields):

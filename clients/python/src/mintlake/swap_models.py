@@ -60,198 +60,69 @@ class Error(BaseModel):
     ] = None
 
 
-Dexes1 = TypeAliasType("Dexes1", Annotated[str | None, Field(min_length=1)])
+SwapMode = TypeAliasType("SwapMode", Literal['exact_in', 'exact_out', 'ExactIn', 'ExactOut'] | str)
 
 
-ExcludeDexes = TypeAliasType("ExcludeDexes", Annotated[str | None, Field(min_length=1)])
+AnswerFormat = TypeAliasType("AnswerFormat", Literal['jupiter'] | str)
 
 
-PriorityFeeInteger = TypeAliasType(
-    "PriorityFeeInteger", Annotated[int, Field(ge=0, le=1000000000)]
+TransactionVersion = TypeAliasType("TransactionVersion", Literal['legacy', '0', '1'] | str)
+
+
+RequestAmount1 = TypeAliasType("RequestAmount1", Annotated[int, Field(ge=1)])
+
+
+RequestAmount = TypeAliasType("RequestAmount", Amount | RequestAmount1)
+
+
+RequestDexes1 = TypeAliasType("RequestDexes1", Annotated[str, Field(min_length=1)])
+
+
+RequestDexes = TypeAliasType("RequestDexes", Dexes | RequestDexes1)
+
+
+RequestPriorityFee1 = TypeAliasType(
+    "RequestPriorityFee1", Annotated[int, Field(ge=0, le=1000000000)]
 )
 
 
-PrioritizationFeeLamportsInteger = TypeAliasType(
-    "PrioritizationFeeLamportsInteger", Annotated[int, Field(ge=0, le=1000000000)]
-)
+RequestPriorityFee = TypeAliasType("RequestPriorityFee", RequestPriorityFee1 | str | Dict[str, Any])
 
 
-class SwapRequest1(BaseModel):
+RequestVersion1 = TypeAliasType("RequestVersion1", Annotated[int, Field(ge=0, le=1)])
+
+
+RequestVersion = TypeAliasType("RequestVersion", TransactionVersion | RequestVersion1)
+
+
+class SendRequest(BaseModel):
     """
-    A member that is null is absent. Each may have its name of another router instead.
+    Accounts may have their names of other routers instead.
     """
 
     model_config = ConfigDict(
         extra='allow',
         populate_by_name=True,
     )
-    src_mint: Key | None = None
-    inputMint: Key | None = None
-    dst_mint: Key | None = None
-    outputMint: Key | None = None
-    amount_in: str | int | None = None
-    amount_out: str | int | None = None
-    amount: str | int | None = None
-    slippage_bps: Annotated[int | None, Field(ge=0, le=10000)] = None
-    slippageBps: Annotated[int | None, Field(ge=0, le=10000)] = None
-    user_account: Key
-    userPublicKey: Key | None = None
-    swap_mode: Literal['exact_in', 'exact_out', 'ExactIn', 'ExactOut'] | str | None = None
-    swapMode: Literal['exact_in', 'exact_out', 'ExactIn', 'ExactOut'] | str | None = None
-    format: Literal['jupiter'] | str | None = None
-    only_direct: bool | None = None
-    onlyDirectRoutes: bool | None = None
-    only_hubs: bool | None = None
-    restrictIntermediateTokens: bool | None = None
-    dexes: Dexes | Dexes1 | None = None
-    exclude_dexes: Dexes | ExcludeDexes | None = None
-    excludeDexes: Dexes | ExcludeDexes | None = None
-    max_accounts: Annotated[int | None, Field(ge=1, le=64)] = None
-    maxAccounts: Annotated[int | None, Field(ge=1, le=64)] = None
-    priority_fee: PriorityFeeInteger | str | Dict[str, Any] | None = None
-    prioritizationFeeLamports: PrioritizationFeeLamportsInteger | str | Dict[str, Any] | None = (
-        None
-    )
-    fee_bps: Annotated[int | None, Field(ge=0, le=500)] = None
-    platformFeeBps: Annotated[int | None, Field(ge=0, le=500)] = None
-    treasury: Key | None = None
-    transaction_version: Literal['legacy', '0', '1', 0, 1] | str | None = None
-    transactionVersion: Literal['legacy', '0', '1', 0, 1] | str | None = None
-    as_legacy_transaction: bool | None = None
-    asLegacyTransaction: bool | None = None
-    payer: Key | None = None
-    destination_token_account: Key | None = None
-    destinationTokenAccount: Key | None = None
-    native_destination_account: Key | None = None
-    nativeDestinationAccount: Key | None = None
-    fee_account: Key | None = None
-    feeAccount: Key | None = None
-    wrap_and_unwrap_sol: bool | None = None
-    wrapAndUnwrapSol: bool | None = None
-    compute_unit_price_micro_lamports: Annotated[
-        int | None, Field(ge=0, le=714285714)
-    ] = None
-    computeUnitPriceMicroLamports: Annotated[int | None, Field(ge=0, le=714285714)] = (
-        None
-    )
-    dynamic_compute_unit_limit: bool | None = None
-    dynamicComputeUnitLimit: bool | None = None
-    skip_user_accounts_rpc_calls: bool | None = None
-    skipUserAccountsRpcCalls: bool | None = None
-    allow_off_curve: bool | None = None
-    sizes: bool | None = None
-    max_age_slots: Annotated[int | None, Field(ge=0, le=20)] = None
+    transaction: Annotated[
+        str,
+        Field(
+            description='Signed by all who must sign.',
+            json_schema_extra={'contentEncoding': 'base64'},
+        ),
+    ]
     quote: Annotated[
-        Dict[str, Any] | None,
-        Field(
-            description='A whole quote that this API answered, instead of what it tells already.'
-        ),
+        Dict[str, Any], Field(description='The answer that has it as txn.')
+    ]
+    user_account: Annotated[
+        Key | None, Field(description='Who swaps; required if others sign, too.')
     ] = None
-    quoteResponse: Annotated[
-        Dict[str, Any] | None,
-        Field(
-            description='A whole quote that this API answered, instead of what it tells already.'
-        ),
+    destination_token_account: Annotated[
+        Key | None, Field(description='As it was asked for.')
     ] = None
-
-
-class SwapRequest2(BaseModel):
-    """
-    A member that is null is absent. Each may have its name of another router instead.
-    """
-
-    model_config = ConfigDict(
-        extra='allow',
-        populate_by_name=True,
-    )
-    src_mint: Key | None = None
-    inputMint: Key | None = None
-    dst_mint: Key | None = None
-    outputMint: Key | None = None
-    amount_in: str | int | None = None
-    amount_out: str | int | None = None
-    amount: str | int | None = None
-    slippage_bps: Annotated[int | None, Field(ge=0, le=10000)] = None
-    slippageBps: Annotated[int | None, Field(ge=0, le=10000)] = None
-    user_account: Key | None = None
-    userPublicKey: Key
-    swap_mode: Literal['exact_in', 'exact_out', 'ExactIn', 'ExactOut'] | str | None = None
-    swapMode: Literal['exact_in', 'exact_out', 'ExactIn', 'ExactOut'] | str | None = None
-    format: Literal['jupiter'] | str | None = None
-    only_direct: bool | None = None
-    onlyDirectRoutes: bool | None = None
-    only_hubs: bool | None = None
-    restrictIntermediateTokens: bool | None = None
-    dexes: Dexes | Dexes1 | None = None
-    exclude_dexes: Dexes | ExcludeDexes | None = None
-    excludeDexes: Dexes | ExcludeDexes | None = None
-    max_accounts: Annotated[int | None, Field(ge=1, le=64)] = None
-    maxAccounts: Annotated[int | None, Field(ge=1, le=64)] = None
-    priority_fee: PriorityFeeInteger | str | Dict[str, Any] | None = None
-    prioritizationFeeLamports: PrioritizationFeeLamportsInteger | str | Dict[str, Any] | None = (
-        None
-    )
-    fee_bps: Annotated[int | None, Field(ge=0, le=500)] = None
-    platformFeeBps: Annotated[int | None, Field(ge=0, le=500)] = None
-    treasury: Key | None = None
-    transaction_version: Literal['legacy', '0', '1', 0, 1] | str | None = None
-    transactionVersion: Literal['legacy', '0', '1', 0, 1] | str | None = None
-    as_legacy_transaction: bool | None = None
-    asLegacyTransaction: bool | None = None
-    payer: Key | None = None
-    destination_token_account: Key | None = None
-    destinationTokenAccount: Key | None = None
-    native_destination_account: Key | None = None
-    nativeDestinationAccount: Key | None = None
-    fee_account: Key | None = None
-    feeAccount: Key | None = None
-    wrap_and_unwrap_sol: bool | None = None
-    wrapAndUnwrapSol: bool | None = None
-    compute_unit_price_micro_lamports: Annotated[
-        int | None, Field(ge=0, le=714285714)
+    native_destination_account: Annotated[
+        Key | None, Field(description='As it was asked for.')
     ] = None
-    computeUnitPriceMicroLamports: Annotated[int | None, Field(ge=0, le=714285714)] = (
-        None
-    )
-    dynamic_compute_unit_limit: bool | None = None
-    dynamicComputeUnitLimit: bool | None = None
-    skip_user_accounts_rpc_calls: bool | None = None
-    skipUserAccountsRpcCalls: bool | None = None
-    allow_off_curve: bool | None = None
-    sizes: bool | None = None
-    max_age_slots: Annotated[int | None, Field(ge=0, le=20)] = None
-    quote: Annotated[
-        Dict[str, Any] | None,
-        Field(
-            description='A whole quote that this API answered, instead of what it tells already.'
-        ),
-    ] = None
-    quoteResponse: Annotated[
-        Dict[str, Any] | None,
-        Field(
-            description='A whole quote that this API answered, instead of what it tells already.'
-        ),
-    ] = None
-
-
-SwapRequest = TypeAliasType(
-    "SwapRequest",
-    Annotated[
-        SwapRequest1 | SwapRequest2,
-        Field(
-            description='A member that is null is absent. Each may have its name of another router instead.'
-        ),
-    ],
-)
-
-
-class ResidualItem(BaseModel):
-    model_config = ConfigDict(
-        extra='allow',
-        populate_by_name=True,
-    )
-    mint: Key
-    amount_max: Units
 
 
 class TransactionBytes(BaseModel):
@@ -267,6 +138,15 @@ class TransactionBytes(BaseModel):
     field_1: Annotated[int, Field(alias='1', ge=1)]
 
 
+class Residual(BaseModel):
+    model_config = ConfigDict(
+        extra='allow',
+        populate_by_name=True,
+    )
+    mint: Key
+    amount_max: Units
+
+
 class JupiterQuote(BaseModel):
     model_config = ConfigDict(
         extra='allow',
@@ -274,7 +154,7 @@ class JupiterQuote(BaseModel):
     )
 
 
-class Quoted(BaseModel):
+class QuotedAmounts(BaseModel):
     model_config = ConfigDict(
         extra='allow',
         populate_by_name=True,
@@ -283,40 +163,6 @@ class Quoted(BaseModel):
     max_amount_in: Units
     amount_out: Units
     min_amount_out: Units
-
-
-class Sent(BaseModel):
-    model_config = ConfigDict(
-        extra='allow',
-        populate_by_name=True,
-    )
-    signature: str
-    status: Annotated[
-        Literal['landed', 'failed', 'expired', 'unknown'] | str,
-        Field(
-            description="failed: it is in a block and moved nothing but the fee; expired: no block can take it any more; unknown: nobody told in time, ask for the signature's status."
-        ),
-    ]
-    slot: Annotated[int | None, Field(ge=0)]
-    err: Annotated[Any, Field(description="The chain's error, or null.")]
-    fee: Annotated[int, Field(description='Lamports, with the priority fee.', ge=0)]
-    amount_in: Annotated[
-        Units,
-        Field(
-            description="What left the user's accounts, by the balances of the transaction."
-        ),
-    ]
-    amount_out: Annotated[
-        Units, Field(description='What arrived, by the balances of the transaction.')
-    ]
-    quoted: Quoted
-    slippage_realised_bps: Annotated[
-        float | None,
-        Field(
-            description='How much worse than quoted, in basis points; null unless it landed.'
-        ),
-    ]
-    took_ms: Annotated[int, Field(ge=0)]
 
 
 class SimulationError(BaseModel):
@@ -328,26 +174,10 @@ class SimulationError(BaseModel):
     error: str
 
 
-class JupiterSwap(BaseModel):
-    model_config = ConfigDict(
-        extra='allow',
-        populate_by_name=True,
-    )
-    swapTransaction: Annotated[
-        str, Field(json_schema_extra={'contentEncoding': 'base64'})
-    ]
-    lastValidBlockHeight: Annotated[int, Field(ge=0)]
-    prioritizationFeeLamports: Annotated[int, Field(ge=0)]
-    computeUnitLimit: Annotated[int, Field(ge=0, le=1400000)]
-    simulationSlot: Annotated[int | None, Field(ge=0)]
-    simulationError: SimulationError | None
-    warnings: List[str]
-
-
 BlockhashItem = TypeAliasType("BlockhashItem", Annotated[int, Field(ge=0, le=255)])
 
 
-class BlockhashWithMetadata(BaseModel):
+class Blockhash(BaseModel):
     model_config = ConfigDict(
         extra='allow',
         populate_by_name=True,
@@ -356,7 +186,7 @@ class BlockhashWithMetadata(BaseModel):
     lastValidBlockHeight: Annotated[int, Field(ge=0)]
 
 
-class Account(BaseModel):
+class AccountMeta(BaseModel):
     model_config = ConfigDict(
         extra='allow',
         populate_by_name=True,
@@ -364,16 +194,6 @@ class Account(BaseModel):
     pubkey: Key
     isSigner: bool
     isWritable: bool
-
-
-class Instruction(BaseModel):
-    model_config = ConfigDict(
-        extra='allow',
-        populate_by_name=True,
-    )
-    programId: Key
-    accounts: List[Account]
-    data: Annotated[str, Field(json_schema_extra={'contentEncoding': 'base64'})]
 
 
 class Fee(BaseModel):
@@ -447,7 +267,29 @@ class Simulation(BaseModel):
     logs: List[str]
 
 
-class Program(BaseModel):
+VenueProof = TypeAliasType("VenueProof", Literal['execution', 'library', 'chain'] | str)
+
+
+BuildBasis = TypeAliasType("BuildBasis", Literal['known_build', 'first_seen', 'operator'] | str)
+
+
+class SwapKind(BaseModel):
+    model_config = ConfigDict(
+        extra='allow',
+        populate_by_name=True,
+    )
+    features: List[str]
+    matches: Annotated[
+        int,
+        Field(
+            description='Swaps in a row that were what a quote says, up to what is needed.',
+            ge=0,
+        ),
+    ]
+    proved: bool
+
+
+class ProgramBuild(BaseModel):
     model_config = ConfigDict(
         extra='allow',
         populate_by_name=True,
@@ -467,52 +309,6 @@ class Program(BaseModel):
     ]
 
 
-class Kind(BaseModel):
-    model_config = ConfigDict(
-        extra='allow',
-        populate_by_name=True,
-    )
-    features: List[str]
-    matches: Annotated[
-        int,
-        Field(
-            description='Swaps in a row that were what a quote says, up to what is needed.',
-            ge=0,
-        ),
-    ]
-    proved: bool
-
-
-class Build(BaseModel):
-    """
-    How a venue's programs are deployed, and what proves that quotes are what they do.
-    """
-
-    model_config = ConfigDict(
-        extra='allow',
-        populate_by_name=True,
-    )
-    basis: Annotated[
-        Literal['known_build', 'first_seen', 'operator'] | str | None,
-        Field(
-            description='Why the build is trusted: our own runs cover it, it was there when this node first looked, or swap.trust names it. null while swaps on the chain are to prove it.'
-        ),
-    ]
-    programs: List[Program]
-    kinds: Annotated[
-        List[Kind], Field(description='Kinds of swaps that were seen on this build.')
-    ]
-    needed: Annotated[int, Field(ge=1)]
-    mismatches: Annotated[
-        int,
-        Field(
-            description='Swaps on this build that gave something else than a quote says.',
-            ge=0,
-        ),
-    ]
-    last_mismatch: Annotated[str | None, Field(description='Signature of the last.')]
-
-
 class Pool(BaseModel):
     model_config = ConfigDict(
         extra='allow',
@@ -523,6 +319,123 @@ class Pool(BaseModel):
     mints: Annotated[List[Key], Field(max_length=2, min_length=2)]
     slot: Annotated[int, Field(ge=0)]
     refused: Refusal | None
+
+
+class SwapRequest(BaseModel):
+    """
+    A member that is null is absent. Each may have its name of another router instead, as in JupiterSwapRequest.
+    """
+
+    model_config = ConfigDict(
+        extra='allow',
+        populate_by_name=True,
+    )
+    src_mint: Key | None = None
+    dst_mint: Key | None = None
+    amount_in: RequestAmount | None = None
+    amount_out: RequestAmount | None = None
+    slippage_bps: Annotated[int | None, Field(ge=0, le=10000)] = None
+    user_account: Key
+    swap_mode: SwapMode | None = None
+    format: AnswerFormat | None = None
+    only_direct: bool | None = None
+    only_hubs: bool | None = None
+    dexes: RequestDexes | None = None
+    exclude_dexes: RequestDexes | None = None
+    max_accounts: Annotated[int | None, Field(ge=1, le=64)] = None
+    priority_fee: RequestPriorityFee | None = None
+    fee_bps: Annotated[int | None, Field(ge=0, le=500)] = None
+    treasury: Key | None = None
+    transaction_version: RequestVersion | None = None
+    as_legacy_transaction: bool | None = None
+    payer: Key | None = None
+    destination_token_account: Key | None = None
+    native_destination_account: Key | None = None
+    fee_account: Key | None = None
+    wrap_and_unwrap_sol: bool | None = None
+    compute_unit_price_micro_lamports: Annotated[
+        int | None, Field(ge=0, le=714285714)
+    ] = None
+    dynamic_compute_unit_limit: bool | None = None
+    skip_user_accounts_rpc_calls: bool | None = None
+    allow_off_curve: bool | None = None
+    sizes: bool | None = None
+    max_age_slots: Annotated[int | None, Field(ge=0, le=20)] = None
+    quote: Annotated[
+        Dict[str, Any] | None,
+        Field(
+            description='A whole quote that this API answered, instead of what it tells already.'
+        ),
+    ] = None
+
+
+class JupiterSwapRequest(BaseModel):
+    """
+    The same request by the names of Jupiter's API. What has one name only has it here too.
+    """
+
+    model_config = ConfigDict(
+        extra='allow',
+        populate_by_name=True,
+    )
+    quoteResponse: Annotated[
+        Dict[str, Any] | None,
+        Field(
+            description='A whole quote that this API answered, instead of what it tells already.'
+        ),
+    ] = None
+    userPublicKey: Key
+    inputMint: Key | None = None
+    outputMint: Key | None = None
+    amount: RequestAmount | None = None
+    slippageBps: Annotated[int | None, Field(ge=0, le=10000)] = None
+    swapMode: SwapMode | None = None
+    format: AnswerFormat | None = None
+    onlyDirectRoutes: bool | None = None
+    restrictIntermediateTokens: bool | None = None
+    dexes: RequestDexes | None = None
+    excludeDexes: RequestDexes | None = None
+    maxAccounts: Annotated[int | None, Field(ge=1, le=64)] = None
+    prioritizationFeeLamports: RequestPriorityFee | None = None
+    platformFeeBps: Annotated[int | None, Field(ge=0, le=500)] = None
+    treasury: Key | None = None
+    transactionVersion: RequestVersion | None = None
+    asLegacyTransaction: bool | None = None
+    payer: Key | None = None
+    destinationTokenAccount: Key | None = None
+    nativeDestinationAccount: Key | None = None
+    feeAccount: Key | None = None
+    wrapAndUnwrapSol: bool | None = None
+    computeUnitPriceMicroLamports: Annotated[int | None, Field(ge=0, le=714285714)] = (
+        None
+    )
+    dynamicComputeUnitLimit: bool | None = None
+    skipUserAccountsRpcCalls: bool | None = None
+    allow_off_curve: bool | None = None
+    sizes: bool | None = None
+    max_age_slots: Annotated[int | None, Field(ge=0, le=20)] = None
+
+
+class PoolsResponse(BaseModel):
+    model_config = ConfigDict(
+        extra='allow',
+        populate_by_name=True,
+    )
+    pools: List[Pool]
+    unlisted: Annotated[
+        List[str], Field(description='Always empty: all venues are quoted.')
+    ]
+
+
+class VenueSearch(BaseModel):
+    model_config = ConfigDict(
+        extra='allow',
+        populate_by_name=True,
+    )
+    venue: str
+    pools: Annotated[int, Field(ge=0)]
+    refused: List[Refusal]
+    stopped: Stop | None
 
 
 class Route(BaseModel):
@@ -542,15 +455,95 @@ class Route(BaseModel):
     legs: Annotated[List[Leg], Field(min_length=1)]
 
 
-class Venue(BaseModel):
+class Sent(BaseModel):
     model_config = ConfigDict(
         extra='allow',
         populate_by_name=True,
     )
-    venue: str
-    pools: Annotated[int, Field(ge=0)]
-    refused: List[Refusal]
-    stopped: Stop | None
+    signature: str
+    status: Annotated[
+        Literal['landed', 'failed', 'expired', 'unknown'] | str,
+        Field(
+            description="failed: it is in a block and moved nothing but the fee; expired: no block can take it any more; unknown: nobody told in time, ask for the signature's status."
+        ),
+    ]
+    slot: Annotated[int | None, Field(ge=0)]
+    err: Annotated[Any, Field(description="The chain's error, or null.")]
+    fee: Annotated[int, Field(description='Lamports, with the priority fee.', ge=0)]
+    amount_in: Annotated[
+        Units,
+        Field(
+            description="What left the user's accounts, by the balances of the transaction."
+        ),
+    ]
+    amount_out: Annotated[
+        Units, Field(description='What arrived, by the balances of the transaction.')
+    ]
+    quoted: QuotedAmounts
+    slippage_realised_bps: Annotated[
+        float | None,
+        Field(
+            description='How much worse than quoted, in basis points; null unless it landed.'
+        ),
+    ]
+    took_ms: Annotated[int, Field(ge=0)]
+
+
+class JupiterSwap(BaseModel):
+    model_config = ConfigDict(
+        extra='allow',
+        populate_by_name=True,
+    )
+    swapTransaction: Annotated[
+        str, Field(json_schema_extra={'contentEncoding': 'base64'})
+    ]
+    lastValidBlockHeight: Annotated[int, Field(ge=0)]
+    prioritizationFeeLamports: Annotated[int, Field(ge=0)]
+    computeUnitLimit: Annotated[int, Field(ge=0, le=1400000)]
+    simulationSlot: Annotated[int | None, Field(ge=0)]
+    simulationError: SimulationError | None
+    warnings: List[str]
+
+
+class Instruction(BaseModel):
+    model_config = ConfigDict(
+        extra='allow',
+        populate_by_name=True,
+    )
+    programId: Key
+    accounts: List[AccountMeta]
+    data: Annotated[str, Field(json_schema_extra={'contentEncoding': 'base64'})]
+
+
+class Build(BaseModel):
+    """
+    How a venue's programs are deployed, and what proves that quotes are what they do.
+    """
+
+    model_config = ConfigDict(
+        extra='allow',
+        populate_by_name=True,
+    )
+    basis: Annotated[
+        BuildBasis | None,
+        Field(
+            description='Why the build is trusted: our own runs cover it, it was there when this node first looked, or swap.trust names it. null while swaps on the chain are to prove it.'
+        ),
+    ]
+    programs: List[ProgramBuild]
+    kinds: Annotated[
+        List[SwapKind],
+        Field(description='Kinds of swaps that were seen on this build.'),
+    ]
+    needed: Annotated[int, Field(ge=1)]
+    mismatches: Annotated[
+        int,
+        Field(
+            description='Swaps on this build that gave something else than a quote says.',
+            ge=0,
+        ),
+    ]
+    last_mismatch: Annotated[str | None, Field(description='Signature of the last.')]
 
 
 class Quote(BaseModel):
@@ -598,19 +591,14 @@ class Quote(BaseModel):
     route: Annotated[List[Leg], Field(min_length=1)]
     routes: Annotated[List[Route], Field(min_length=1)]
     residual: Annotated[
-        List[ResidualItem],
+        List[Residual],
         Field(
             description='What the user has in the end besides what he asked for: the rest of src_mint, of the token in the middle, and in exact_out the part of amount_out that is more than was asked for (of dst_mint).'
         ),
     ]
-    venues: List[Venue]
+    venues: List[VenueSearch]
     warnings: List[str]
-    transaction_bytes: Annotated[
-        TransactionBytes | None,
-        Field(
-            description='With sizes=true: how many bytes the transaction has, of 1,232 in version 0 and 4,096 in version 1.'
-        ),
-    ] = None
+    transaction_bytes: TransactionBytes | None = None
     txn: Annotated[
         str | None, Field(json_schema_extra={'contentEncoding': 'base64'})
     ] = None
@@ -625,7 +613,7 @@ class Quote(BaseModel):
             ge=0,
         ),
     ] = None
-    transaction_version: Literal['legacy', '0', '1'] | str | None = None
+    transaction_version: TransactionVersion | None = None
     signature_fee: Annotated[
         int | None,
         Field(
@@ -647,7 +635,7 @@ class JupiterInstructions(BaseModel):
     cleanupInstruction: Instruction | None
     otherInstructions: List[Instruction]
     addressLookupTableAddresses: List[Key]
-    blockhashWithMetadata: BlockhashWithMetadata
+    blockhashWithMetadata: Blockhash
     lastValidBlockHeight: Annotated[int, Field(ge=0)]
     prioritizationFeeLamports: Annotated[int, Field(ge=0)]
     computeUnitLimit: Annotated[int, Field(ge=0, le=1400000)]
@@ -656,7 +644,7 @@ class JupiterInstructions(BaseModel):
     warnings: List[str]
 
 
-class Venue1(BaseModel):
+class Venue(BaseModel):
     model_config = ConfigDict(
         extra='allow',
         populate_by_name=True,
@@ -669,7 +657,7 @@ class Venue1(BaseModel):
     ]
     reason: str | None
     proved_by: Annotated[
-        Literal['execution', 'library', 'chain'] | str | None,
+        VenueProof | None,
         Field(
             description="What its arithmetic is held against. execution: runs of its program. library: a library of the venue's or of others. chain: swaps on the chain alone, of which a kind is quoted when enough of them were computed again. null: unverified."
         ),
@@ -677,6 +665,14 @@ class Venue1(BaseModel):
     stopped: Stop | None
     program: str | None
     build: Build | None
+
+
+class VenuesResponse(BaseModel):
+    model_config = ConfigDict(
+        extra='allow',
+        populate_by_name=True,
+    )
+    venues: List[Venue]
 
 
 Answer = TypeAliasType("Answer", Quote | JupiterQuote)
