@@ -75,8 +75,9 @@ while True:
 END
 )
 
-# Nothing outside this machine is asked for. A slow machine may take long to stop.
-MINTLAKE_ENRICH_OFFCHAIN=false MINTLAKE_STOP_TIMEOUT=2m "$bin" up --data-dir "$work/data" --source 'demo:?past=0&tps=50&tokens=200' \
+# Nothing outside this machine is asked for. A slow machine may take long to stop. A program that says by X-Forwarded-For who it is has a rate limit
+# of its own.
+MINTLAKE_ENRICH_OFFCHAIN=false MINTLAKE_STOP_TIMEOUT=2m MINTLAKE_API_TRUSTED_PROXIES=127.0.0.1 "$bin" up --data-dir "$work/data" --source 'demo:?past=0&tps=50&tokens=200' \
   --api-addr 127.0.0.1:0 --swap-addr 127.0.0.1:0 --rpc-addr "127.0.0.1:$rpc_port" --stream-addr 127.0.0.1:0 --metrics-addr 127.0.0.1:0 \
   --kafka-addr 127.0.0.1:0 --clickhouse-addr 127.0.0.1:0 >"$work/stdout" 2>"$work/stderr" &
 node=$!

@@ -1,0 +1,3 @@
+module day
+
+go 1.26.0
