@@ -30,6 +30,7 @@ date=$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y-%m-%dT%H:%M:%SZ)
 if [ -z "${VERSION:-}" ]; then
   tag=$(git describe --tags --exact-match --match 'v[0-9]*' 2>/dev/null || true)
   VERSION=${tag#v}
+  [ -z "$VERSION" ] || grep -q "^## $VERSION - " CHANGELOG.md || fail "the tag $tag has no part in CHANGELOG.md: CONTRIBUTING.md says how a release is made"
   [ -n "$VERSION" ] || VERSION=0.0.0-$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y%m%d%H%M%S)-${commit:0:12}
 fi
 [[ $VERSION =~ ^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$ ]] || fail "version $VERSION is not MAJOR.MINOR.PATCH[-PRERELEASE]"
