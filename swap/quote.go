@@ -113,8 +113,14 @@ func opens(l *router.Leg) func(user venue.Key) ([]venue.Opening, error) {
 // chained returns the swap of a route whose two swaps are one instruction.
 func chained(route router.Route, limit uint64, side func(venue.Key) txn.Side) txn.Swap {
 	first, last := route.Legs[0], route.Legs[1]
+	var middle *txn.Side
+	if route.Passes {
+		passes := side(first.Quote.Out)
+		middle = &passes
+	}
 	return txn.Swap{
-		In: side(first.Quote.Order.In), Out: side(last.Quote.Out), Spend: first.Quote.AmountIn, Units: first.Quote.ComputeUnits + last.Quote.ComputeUnits,
+		Middle: middle,
+		In:     side(first.Quote.Order.In), Out: side(last.Quote.Out), Spend: first.Quote.AmountIn, Units: first.Quote.ComputeUnits + last.Quote.ComputeUnits,
 		Instructions: func(user venue.UserAccounts) ([]venue.Instruction, error) {
 			pool, ok := first.Pool.(venue.Chained)
 			if !ok {

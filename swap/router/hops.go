@@ -33,7 +33,7 @@ func (s *search) hops() {
 }
 
 // chain adds the best route over a middle mint that is one instruction of its venue. Such a route
-// strands nothing, so it needs no slack. It is for exact-in questions.
+// leaves nothing in the middle, so it needs no slack. It is for exact-in questions.
 func (s *search) chain(middle venue.Key) {
 	if s.q.ExactOut {
 		return
@@ -57,7 +57,7 @@ func (s *search) chain(middle venue.Key) {
 			}
 			two, err := first.QuoteNext(one, next.Pool)
 			if err == nil && (len(best.Legs) == 0 || two.AmountOut > best.AmountOut) {
-				best = Route{Legs: []Leg{{Edge: *e, Quote: one}, {Edge: *next, Quote: two}}, Chained: true, AmountIn: one.AmountIn, AmountOut: two.AmountOut}
+				best = Route{Legs: []Leg{{Edge: *e, Quote: one}, {Edge: *next, Quote: two}}, Chained: true, Passes: first.NeedsMiddle(), AmountIn: one.AmountIn, AmountOut: two.AmountOut}
 			}
 		}
 	}

@@ -18,6 +18,8 @@ type Route struct {
 	Legs []Leg
 	// Chained says that its two swaps are one instruction of their venue: see venue.Chained.
 	Chained bool
+	// Passes says that the mint in the middle of a chained route passes through the user's account.
+	Passes bool
 	// AmountIn and AmountOut are those of the whole route.
 	AmountIn, AmountOut uint64
 	// Residual is the most of each mint in the middle that may stay with the user.

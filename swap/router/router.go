@@ -250,16 +250,31 @@ func (s *search) credited(p *Plan) uint64 {
 			whole += r.sold(left.Mint, left.Units, s.q.Out)
 		}
 	}
-	return mulDiv(whole, max(s.q.Amount, p.AmountIn), p.AmountIn)
+	whole = mulDiv(whole, max(s.q.Amount, p.AmountIn), p.AmountIn)
+	if len(p.Routes) == 1 && p.Routes[0].Chained {
+		whole += min(s.spared(p), ^uint64(0)-whole)
+	}
+	return whole
+}
+
+// spared returns by how much what others leave is overrated beside a chained plan, which sells
+// everything. They sell less by the slack, at a price that is better by the slack's part of the
+// impact, and what they leave counts at that price, though it would not sell at it. One more of
+// each unit makes up for rounding.
+func (s *search) spared(p *Plan) uint64 {
+	return 1 + mulDivUp(p.AmountOut, s.q.Slack*(p.ImpactBps+1), wholeBps*wholeBps)
 }
 
 // rents returns how many accounts for mints in the middle are opened.
 func (s *search) rents(routes []Route) uint64 {
 	var mints []venue.Key
 	for i := range routes {
+		if routes[i].Chained && !routes[i].Passes {
+			continue
+		}
 		for j := range routes[i].Legs {
 			mint := routes[i].Legs[j].Quote.Out
-			if mint != s.q.Out && mint != s.q.Native && !routes[i].Chained && !slices.Contains(mints, mint) {
+			if mint != s.q.Out && mint != s.q.Native && !slices.Contains(mints, mint) {
 				mints = append(mints, mint)
 			}
 		}

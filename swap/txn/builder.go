@@ -110,7 +110,13 @@ func (b *builder) createBought() error {
 		return err
 	}
 	for i := range b.Swaps {
-		if err := b.createOf(b.Swaps[i].Out); err != nil {
+		s := &b.Swaps[i]
+		if s.Middle != nil {
+			if err := b.createOf(*s.Middle); err != nil {
+				return err
+			}
+		}
+		if err := b.createOf(s.Out); err != nil {
 			return err
 		}
 	}
@@ -129,8 +135,8 @@ func (b *builder) createOf(bought Side) error {
 // missing.
 func (b *builder) wrap() error {
 	var lamports uint64
-	for _, s := range b.Swaps {
-		if s.wraps() && s.In == b.In && b.In.native() && !b.KeepWrapped {
+	for i := range b.Swaps {
+		if s := &b.Swaps[i]; s.sellsWrapped() && s.In == b.In && !b.KeepWrapped {
 			lamports += s.Spend
 		}
 	}
@@ -163,7 +169,13 @@ func (b *builder) swap() error {
 		if b.delivers(&s) {
 			destination = *b.Destination
 		}
-		list, err := s.Instructions(venue.UserAccounts{Owner: b.User, Source: source, Destination: destination})
+		user := venue.UserAccounts{Owner: b.User, Source: source, Destination: destination}
+		if s.Middle != nil {
+			if user.Middle, err = b.accountOf(b.User, *s.Middle); err != nil {
+				return err
+			}
+		}
+		list, err := s.Instructions(user)
 		if err != nil {
 			return err
 		}

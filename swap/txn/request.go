@@ -23,6 +23,9 @@ func (s Side) native() bool { return s.Mint == mint.WrappedSOL }
 // Swap is one swap of the route.
 type Swap struct {
 	In, Out Side
+	// Middle is the token that passes through the user's account for it between two swaps of one
+	// instruction; nil if there is none.
+	Middle *Side
 	// Instructions makes the venue's instructions for the user's accounts.
 	Instructions func(user venue.UserAccounts) ([]venue.Instruction, error)
 	// Opens returns the accounts that the instructions open if they are missing; may be nil.
@@ -35,8 +38,16 @@ type Swap struct {
 	Units uint32
 }
 
-// wraps returns whether a swap moves wrapped SOL.
-func (s Swap) wraps() bool { return !s.Native && (s.In.native() || s.Out.native()) }
+// sellsWrapped returns whether a swap takes wrapped SOL from the user's account.
+func (s *Swap) sellsWrapped() bool { return !s.Native && s.In.native() }
+
+// wraps returns whether a swap needs the user's account for wrapped SOL.
+func (r *Request) wraps(s *Swap) bool {
+	if s.Native {
+		return false
+	}
+	return s.In.native() || s.Middle != nil && s.Middle.native() || s.Out.native() && !r.delivers(s)
+}
 
 // Fee is what the platform takes of the output.
 type Fee struct {
@@ -111,7 +122,7 @@ func (r *Request) delivers(s *Swap) bool { return r.Destination != nil && s.Out.
 
 // Wraps returns whether a swap moves wrapped SOL of the user's account for it.
 func (r *Request) Wraps() bool {
-	return slices.ContainsFunc(r.Swaps, func(s Swap) bool { return s.wraps() && (s.In.native() || !r.delivers(&s)) })
+	return slices.ContainsFunc(r.Swaps, func(s Swap) bool { return r.wraps(&s) })
 }
 
 // keeps returns whether wrapped SOL stays wrapped because the request says so.

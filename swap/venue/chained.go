@@ -2,9 +2,12 @@ package venue
 
 // Chained is a pool whose program can swap over two of its pools by one instruction: what the first
 // gives is what the second gets, whatever the price is by then. So no amount has to be stated in
-// between, nothing is left over, and the user needs no account for the token in the middle.
+// between, and nothing is left over.
 type Chained interface {
 	Opener
+	// NeedsMiddle returns whether the token in the middle passes through the user's account for it:
+	// that of UserAccounts.Middle, which must be there.
+	NeedsMiddle() bool
 	// QuoteFirst answers an exact-in order that sells to this pool as the first swap of a chain,
 	// which may pay other fees than a swap of its own. Errors wrap a Refusal: ErrUnverified if the
 	// program does not chain this pool.

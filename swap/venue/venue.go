@@ -266,6 +266,8 @@ func (q *Quote) MintOf(fee Fee) Key {
 type UserAccounts struct {
 	// Owner signs; Source and Destination are its token accounts.
 	Owner, Source, Destination Key
+	// Middle is the token account for what is between two chained swaps, if these need one.
+	Middle Key
 }
 
 // Meta is an account of an instruction.

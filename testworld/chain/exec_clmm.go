@@ -244,67 +244,104 @@ func clmmSwap(pool []byte, rate uint32, in int, amount uint64, exactIn bool, arr
 	return t, code
 }
 
-// runCLMM runs swap_v2(amount, threshold, price limit, exact in) without a price limit. Accounts:
-// user, config, pool, source, destination, vault in, vault out, observation, both token programs,
-// memo, mint in, mint out, then tick arrays.
+// runCLMM runs swap_v2 and swap_router_base_in.
 func runCLMM(x *machine, f *frame) error {
-	const fixed = 13
 	x.used += 40_000
-	if len(f.data) < 41 || [8]byte(f.data[:8]) != layout.CLMMSwapV2 || !getWide(f.data[24:]).IsZero() {
+	if len(f.data) < 8 {
+		return failCustom(anchorFallbackNotFound)
+	}
+	switch [8]byte(f.data[:8]) {
+	case layout.CLMMSwapV2:
+		return clmmSwapV2(x, f)
+	case clmmRouter:
+		return clmmRoute(x, f)
+	}
+	return failCustom(anchorFallbackNotFound)
+}
+
+// clmmSwapV2 runs swap_v2(amount, threshold, price limit, exact in) without a price limit. Its
+// accounts: user, config, pool, source, destination, vault in, vault out, observation, both token
+// programs, memo, mint in, mint out, then tick arrays.
+func clmmSwapV2(x *machine, f *frame) error {
+	const fixed = 13
+	if len(f.data) < 41 || !getWide(f.data[24:]).IsZero() {
 		return failCustom(anchorFallbackNotFound)
 	}
 	if err := f.need(fixed); err != nil {
 		return failCustom(anchorNotEnoughKeys)
 	}
 	a := f.accs
-	pool := x.acc(a[2])
-	if pool.Owner != CLMMProgram || len(pool.Data) != layout.CLMMPoolSize || x.acc(a[1]).Owner != CLMMProgram {
-		return failCustom(anchorWrongOwner)
+	h := clmmHop{
+		user: a[0], config: a[1], pool: a[2], source: a[3], destination: a[4], vaults: [2]ref{a[5], a[6]}, observation: a[7],
+		programs: [2]ref{a[8], a[9]}, mints: [2]ref{a[11], a[12]}, arrays: a[fixed:],
+	}
+	amount, threshold, exactIn := binary.LittleEndian.Uint64(f.data[8:]), binary.LittleEndian.Uint64(f.data[16:]), f.data[40] != 0
+	t, err := h.trade(x, amount, exactIn)
+	switch {
+	case err != nil:
+		return err
+	case exactIn && t.sends < threshold:
+		return failCustom(clmmTooLittle)
+	case !exactIn && t.pays > threshold:
+		return failCustom(clmmTooMuch)
+	}
+	return h.settle(x, f, &t)
+}
+
+// clmmHop is a swap on one pool: its accounts, those of what is sold first.
+type clmmHop struct {
+	user, config, pool, source, destination, observation ref
+	vaults, programs, mints                              [2]ref
+	// arrays may have other accounts, too.
+	arrays []ref
+}
+
+// trade checks the accounts and computes the swap.
+func (h *clmmHop) trade(x *machine, amount uint64, exactIn bool) (t clmmTrade, err error) {
+	pool := x.acc(h.pool)
+	if pool.Owner != CLMMProgram || len(pool.Data) != layout.CLMMPoolSize || x.acc(h.config).Owner != CLMMProgram {
+		return t, failCustom(anchorWrongOwner)
 	}
 	in := 1
-	if x.key(a[11]) == keyAt(pool.Data, clmmMints) {
+	if x.key(h.mints[0]) == keyAt(pool.Data, clmmMints) {
 		in = 0
 	}
-	if !a[0].signer || x.key(a[1]) != keyAt(pool.Data, clmmConfigAt) || x.key(a[7]) != keyAt(pool.Data, clmmObserver) ||
-		x.key(a[5]) != keyAt(pool.Data, clmmVaults+32*in) || x.key(a[6]) != keyAt(pool.Data, clmmVaults+32-32*in) ||
-		x.key(a[11]) != keyAt(pool.Data, clmmMints+32*in) || x.key(a[12]) != keyAt(pool.Data, clmmMints+32-32*in) {
-		return failCustom(anchorConstraintRaw)
+	if !h.user.signer || x.key(h.config) != keyAt(pool.Data, clmmConfigAt) || x.key(h.observation) != keyAt(pool.Data, clmmObserver) {
+		return t, failCustom(anchorConstraintRaw)
+	}
+	for i, side := range [2]int{in, 1 - in} {
+		if x.key(h.vaults[i]) != keyAt(pool.Data, clmmVaults+32*side) || x.key(h.mints[i]) != keyAt(pool.Data, clmmMints+32*side) {
+			return t, failCustom(anchorConstraintRaw)
+		}
 	}
 	array := func(number int32) []byte {
-		for _, r := range a[fixed:] {
+		for _, r := range h.arrays {
 			account := x.acc(r)
-			if account.Owner == CLMMProgram && len(account.Data) == layout.CLMMArraySize && keyAt(account.Data, 8) == x.key(a[2]) &&
+			if account.Owner == CLMMProgram && len(account.Data) == layout.CLMMArraySize && keyAt(account.Data, 8) == x.key(h.pool) &&
 				int32(binary.LittleEndian.Uint32(account.Data[40:])) == number*clmmArray {
 				return account.Data
 			}
 		}
 		return nil
 	}
-	amount, threshold, exactIn := binary.LittleEndian.Uint64(f.data[8:]), binary.LittleEndian.Uint64(f.data[16:]), f.data[40] != 0
-	rate := binary.LittleEndian.Uint32(x.acc(a[1]).Data[47:])
-	t, code := clmmSwap(pool.Data, rate, in, amount, exactIn, array)
-	switch {
-	case code != 0:
-		return failCustom(code)
-	case exactIn && t.sends < threshold:
-		return failCustom(clmmTooLittle)
-	case !exactIn && t.pays > threshold:
-		return failCustom(clmmTooMuch)
+	t, code := clmmSwap(pool.Data, binary.LittleEndian.Uint32(x.acc(h.config).Data[47:]), in, amount, exactIn, array)
+	if code != 0 {
+		return t, failCustom(code)
 	}
-	return clmmSettle(x, f, &t)
+	return t, nil
 }
 
-// clmmSettle moves the price and the tokens, and logs SwapEvent.
-func clmmSettle(x *machine, f *frame, t *clmmTrade) error {
-	a := f.accs
-	d := x.mutable(a[2]).Data
+// settle moves the price and the tokens, and logs SwapEvent.
+func (h *clmmHop) settle(x *machine, f *frame, t *clmmTrade) error {
+	d := x.mutable(h.pool).Data
 	putWide(d[clmmL:], t.liquidity)
 	putWide(d[clmmPrice:], t.price)
 	binary.LittleEndian.PutUint32(d[clmmTick:], uint32(t.tick))
 	event := append([]byte(nil), cpmmSwapEvent[:]...)
+	user := [2]ref{h.source, h.destination}
 	// Pool, user, his accounts of token 0 and token 1.
-	for _, at := range []int{2, 0, 3 + t.in, 4 - t.in} {
-		key := x.key(a[at])
+	for _, r := range []ref{h.pool, h.user, user[t.in], user[1-t.in]} {
+		key := x.key(r)
 		event = append(event, key[:]...)
 	}
 	amounts, fees := [2]uint64{t.pays, t.sends}, [2]uint64{t.fee}
@@ -318,16 +355,18 @@ func clmmSettle(x *machine, f *frame, t *clmmTrade) error {
 	}
 	event = binary.LittleEndian.AppendUint32(event, uint32(t.tick))
 	x.log("Program data: " + base64Std(layout.AppendU64(layout.AppendU64(event, fees[0]), fees[1])))
-	program := func(mint ref) ref {
-		for _, r := range []ref{a[8], a[9]} {
-			if x.key(r) == x.acc(mint).Owner {
-				return r
-			}
-		}
-		return a[8]
-	}
-	if err := cpmmTransfer(x, f, a[3], a[5], a[0], program(a[11]), a[11], t.pays); err != nil {
+	if err := cpmmTransfer(x, f, h.source, h.vaults[0], h.user, h.program(x, h.mints[0]), h.mints[0], t.pays); err != nil {
 		return err
 	}
-	return cpmmTransfer(x, f, a[6], a[4], ref{idx: a[2].idx, signer: true}, program(a[12]), a[12], t.sends)
+	return cpmmTransfer(x, f, h.vaults[1], h.destination, ref{idx: h.pool.idx, signer: true}, h.program(x, h.mints[1]), h.mints[1], t.sends)
+}
+
+// program is the token program of a mint.
+func (h *clmmHop) program(x *machine, mint ref) ref {
+	for _, r := range h.programs {
+		if x.key(r) == x.acc(mint).Owner {
+			return r
+		}
+	}
+	return h.programs[0]
 }

@@ -271,16 +271,18 @@ func TestBitsOfTheExtension(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	var f executed
 	load(t, "executed_clmm_2026-04.json.gz", &f)
-	data := f.data(t, f.Cases[0].State, "pool")
+	data := f.data(t, f.single(t).State, "pool")
 	for name, e := range map[string]struct {
 		fork bool
 		want venue.Refusal
 		edit func(data []byte)
 	}{
-		"fee mode":       {false, venue.ErrUnverified, func(data []byte) { data[poolFeeOn] = 3 }},
-		"a fork's fee":   {true, venue.ErrUnverified, func(data []byte) { data[poolDynamic] = 1 }},
-		"a fork's mode":  {true, venue.ErrUnverified, func(data []byte) { data[poolFeeOn] = 1 }},
-		"tick":           {false, venue.ErrMalformed, func(data []byte) { data[poolTick]++ }},
+		"fee mode":      {false, venue.ErrUnverified, func(data []byte) { data[poolFeeOn] = 3 }},
+		"a fork's fee":  {true, venue.ErrUnverified, func(data []byte) { data[poolDynamic] = 1 }},
+		"a fork's mode": {true, venue.ErrUnverified, func(data []byte) { data[poolFeeOn] = 1 }},
+		"tick": {false, venue.ErrMalformed, func(data []byte) {
+			binary.LittleEndian.PutUint32(data[poolTick:], binary.LittleEndian.Uint32(data[poolTick:])+2)
+		}},
 		"spacing":        {false, venue.ErrMalformed, func(data []byte) { data[poolSpacing], data[poolSpacing+1] = 0, 0 }},
 		"wide spacing":   {false, venue.ErrMalformed, func(data []byte) { data[poolSpacing+1] = 255 }},
 		"one mint":       {false, venue.ErrMalformed, func(data []byte) { copy(data[poolMints:], data[poolMints+32:poolMints+64]) }},

@@ -50,6 +50,7 @@ type executedCase struct {
 	Args  struct {
 		Amount        uint64   `json:"amount,string"`
 		Limit         string   `json:"sqrt_price_limit_x64"`
+		Threshold     string   `json:"other_amount_threshold"`
 		BaseIn        bool     `json:"is_base_input"`
 		ZeroForOne    bool     `json:"zero_for_one"`
 		ZeroForOneOne bool     `json:"zero_for_one_one"`
@@ -88,6 +89,14 @@ func load(t testing.TB, name string, file any) {
 		require.NoError(t, err)
 	}
 	require.NoError(t, json.Unmarshal(raw, file))
+}
+
+// single returns the first order to one pool.
+func (f *executed) single(t testing.TB) *executedCase {
+	t.Helper()
+	i := slices.IndexFunc(f.Cases, func(c executedCase) bool { return c.IX == "swap_v2" })
+	require.NotEqual(t, -1, i)
+	return &f.Cases[i]
 }
 
 func decode64(t testing.TB, text string) []byte {
@@ -353,58 +362,4 @@ func (c *executedCase) requireAfter(t testing.TB, after *Pool) {
 	require.Equal(t, number(t, c.After.Price), after.state.price, "case %d", c.ID)
 	require.Equal(t, number(t, c.After.Liquidity), after.state.liquidity, "case %d", c.ID)
 	require.Equal(t, c.After.Tick, after.state.tick, "case %d", c.ID)
-}
-
-// chains compares the orders over two pools by one instruction. It returns how many there are.
-func chains(t *testing.T, f *executed) (count int) {
-	for i := range f.Cases {
-		c := &f.Cases[i]
-		if c.IX != "swap_router_base_in" {
-			continue
-		}
-		count++
-		in, out, named, err := c.chain(t, f)
-		switch {
-		case c.Error == nil && c.UserOut == 0:
-			require.ErrorIs(t, err, venue.ErrTooSmall, "case %d: the program takes it and gives nothing", c.ID)
-		case c.Error == nil:
-			require.NoError(t, err, "case %d", c.ID)
-			require.True(t, named, "case %d: its arrays suffice", c.ID)
-			require.Equal(t, [2]uint64{c.UserIn, c.UserOut}, [2]uint64{in, out}, "case %d", c.ID)
-		case err != nil:
-			require.NotEmpty(t, venue.RefusalOf(err), "case %d: %v", c.ID, err)
-		default:
-			require.False(t, named, "case %d: %s, and quoted %d for %d", c.ID, c.Error.Name+c.Error.Message, out, in)
-		}
-	}
-	return count
-}
-
-func (c *executedCase) chain(t *testing.T, f *executed) (in, out uint64, named bool, err error) {
-	named = true
-	amount := c.Args.Amount
-	second := slices.IndexFunc(c.Accounts, func(role string) bool { return strings.HasPrefix(role, "config_two") })
-	for hop, zeroForOne := range []bool{c.Args.ZeroForOneOne, c.Args.ZeroForOneTwo} {
-		suffix, roles := "_one", c.Accounts[:second]
-		if hop == 1 {
-			suffix, roles = "_two", c.Accounts[second:]
-		}
-		p := f.pool(t, c.State, suffix, false, "mint_input", "mint_intermediate", "mint_output")
-		side := 1
-		if zeroForOne {
-			side = 0
-		}
-		o := venue.Order{In: p.state.mints[side], Amount: amount, Clock: f.clock(c.State)}
-		var r result
-		var paid uint64
-		if paid, out, r, _, err = p.userSwap(o, side, arith.U128{}); err != nil {
-			return 0, 0, named, err
-		}
-		if hop == 0 {
-			in = paid
-		}
-		named = named && c.accepted(t, p, &r, roles, suffix)
-		amount = out
-	}
-	return in, out, named, nil
 }

@@ -283,8 +283,9 @@ func FuzzPool(f *testing.F) {
 func BenchmarkQuote(b *testing.B) {
 	var f executed
 	load(b, "executed_clmm_2026-04.json.gz", &f)
-	p := f.pool(b, f.Cases[0].State, "", false, "mint_0", "mint_1")
-	o := venue.Order{In: p.state.mints[1], Amount: 10_000_000, Clock: f.clock(f.Cases[0].State)}
+	state := f.single(b).State
+	p := f.pool(b, state, "", false, "mint_0", "mint_1")
+	o := venue.Order{In: p.state.mints[1], Amount: 10_000_000, Clock: f.clock(state)}
 	_, err := p.Quote(o)
 	require.NoError(b, err)
 	b.ReportAllocs()

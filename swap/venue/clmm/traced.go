@@ -18,11 +18,12 @@ const (
 	featureLimitOrders
 	featureBitmapExtension
 	featureTransferFee
+	featureTwoHop
 )
 
 // FeatureNames implements venue.Traced.
 func (Venue) FeatureNames() []string {
-	return []string{"exact_out", "ticks", "fee_on_token_0", "fee_on_token_1", "dynamic_fee", "limit_orders", "bitmap_extension", "transfer_fee"}
+	return []string{"exact_out", "ticks", "fee_on_token_0", "fee_on_token_1", "dynamic_fee", "limit_orders", "bitmap_extension", "transfer_fee", "two_hop"}
 }
 
 // Optional implements venue.Traced. Pools that use what older builds lack say so themselves.

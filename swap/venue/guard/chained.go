@@ -54,6 +54,9 @@ func (p *chainedPool) ask(call func() (venue.Quote, error)) (quote venue.Quote, 
 	return quote, nil
 }
 
+// NeedsMiddle implements venue.Chained.
+func (p *chainedPool) NeedsMiddle() bool { return p.chained.NeedsMiddle() }
+
 // QuoteFirst implements venue.Chained. It refuses as Quote does.
 func (p *chainedPool) QuoteFirst(order venue.Order) (quote venue.Quote, err error) {
 	return p.ask(func() (venue.Quote, error) { return p.chained.QuoteFirst(order) })

@@ -33,6 +33,9 @@ type hop struct {
 
 var _ venue.Chained = (*Pool)(nil)
 
+// NeedsMiddle implements venue.Chained: the token in the middle goes from vault to vault.
+func (p *Pool) NeedsMiddle() bool { return false }
+
 // QuoteFirst implements venue.Chained.
 func (p *Pool) QuoteFirst(o venue.Order) (venue.Quote, error) {
 	side, err := venue.Side(p.Mints(), o.In)

@@ -20,6 +20,9 @@ func (p *Pool) Opens(venue.Quote, venue.Key) ([]venue.Opening, error) { return n
 // ChainOpens implements venue.Chained.
 func (p *Pool) ChainOpens(venue.Quote, venue.Key) ([]venue.Opening, error) { return nil, nil }
 
+// NeedsMiddle implements venue.Chained: the token in the middle goes from vault to vault.
+func (p *Pool) NeedsMiddle() bool { return false }
+
 // QuoteFirst implements venue.Chained.
 func (p *Pool) QuoteFirst(o venue.Order) (venue.Quote, error) {
 	if o.ExactOut {
