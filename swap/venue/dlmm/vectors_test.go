@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/holiman/uint256"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/internal/testkit"
@@ -19,6 +20,7 @@ import (
 	rpc "github.com/mintlake/mintlake/solana"
 	"github.com/mintlake/mintlake/swap/mint"
 	"github.com/mintlake/mintlake/swap/venue"
+	"github.com/mintlake/mintlake/swap/venue/arith"
 )
 
 const vectors = "data/swap-vectors/meteora-dlmm/"
@@ -298,7 +300,7 @@ func overallBps(t *testing.T, p *Pool, q *venue.Quote, forY bool) uint64 {
 	o := offer{price: table.at(p.state.active), forY: forY}
 	spot, err := o.worth(q.AmountIn)
 	require.NoError(t, err)
-	return 10_000 - q.AmountOut*10_000/spot
+	return arith.Shortfall(uint256.NewInt(spot), q.AmountOut)
 }
 
 // requireInstruction compares our instruction with the executed one. We name one array more, and
