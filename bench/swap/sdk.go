@@ -15,6 +15,7 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/swap/mint"
 	"github.com/mintlake/mintlake/swap/venue"
+	"github.com/mintlake/mintlake/swap/venue/clmm"
 )
 
 // mostSDK is the part of the SDK's time that a quote may take.
@@ -83,7 +84,11 @@ func sdks(r *report.Report) error {
 	}
 	for _, p := range deep {
 		// The largest of these amounts cross ticks, or bins.
-		if err := beside(r, modules, p, amounts(10_000_000_000)); err != nil {
+		distance := uint64(10_000_000_000)
+		if p.venue == venue.Venue(clmm.Raydium) { // up to a tick of another array
+			distance = 25_000_000_000
+		}
+		if err := beside(r, modules, p, amounts(distance)); err != nil {
 			return fmt.Errorf("%s: %w", p.venue.Name(), err)
 		}
 	}

@@ -135,7 +135,11 @@ const venues = {
     const { PublicKey } = require('@solana/web3.js')
     const poolInfo = PoolInfoLayout.decode(account(question.pool))
     const configInfo = ClmmConfigLayout.decode(account(poolInfo.configId.toBase58()))
-    const tickArrays = those('c09b55cd31f9812a').map((key) => ({ address: new PublicKey(key), value: TickArrayLayout.decode(account(key)) }))
+    // It takes the arrays as they come: those from the price on, in the direction.
+    const tickArrays = those('c09b55cd31f9812a')
+      .map((key) => ({ address: new PublicKey(key), value: TickArrayLayout.decode(account(key)) }))
+      .sort((a, b) => (aToB ? b.value.startTickIndex - a.value.startTickIndex : a.value.startTickIndex - b.value.startTickIndex))
+      .filter(({ value: { startTickIndex: start } }) => (aToB ? start <= poolInfo.tickCurrent : start + 60 * poolInfo.tickSpacing > poolInfo.tickCurrent))
     const empty = () => Array.from({ length: 14 }, () => Array.from({ length: 8 }, () => new BN(0)))
     const common = {
       programId: new PublicKey('CAMMCzo5YL8w4VFF8KVHrK22GGUsp5VTaW7grrKgrWqK'), poolId: new PublicKey(question.pool), poolInfo, tickArrays, configInfo,
