@@ -10,7 +10,7 @@
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 retry=$here/../../retry.sh
-only=${ONLY:-python go own}
+only=${ONLY:-python go client typescript own}
 work=$PWD
 
 venv=$MINTLAKE_CLIENTS_CACHE/generated-$(sha256sum "$here/requirements.txt" | cut -c1-16)
