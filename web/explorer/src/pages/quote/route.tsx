@@ -1,4 +1,5 @@
-// The route of a quote, drawn: a line for each part of the split, as thick as its share, with a box for each pool on it.
+// The route of a quote, drawn: a line for each part of the split, as thick as its share, with a box for each pool on it. Pools that sell the
+// same token side by side are one above the other.
 import type { Token } from "../../api";
 import { quoted, short, title, units, venueName } from "../../format";
 import { Address, Amount, Called } from "../../parts/small";
@@ -40,8 +41,8 @@ export function RouteDrawing({ quote, tokens }: { quote: Quote; tokens: Tokens }
               <b>{percent(share)}</b>
               <Of raw={way.amount_in} mint={quote.src_mint} tokens={tokens} />
             </span>
-            {way.legs.map((leg) => (
-              <Hop key={leg.pool} leg={leg} tokens={tokens} />
+            {stagesOf(way.legs).map((legs) => (
+              <Stage key={legs[0]!.src_mint} legs={legs} tokens={tokens} />
             ))}
           </li>
         );
@@ -50,27 +51,55 @@ export function RouteDrawing({ quote, tokens }: { quote: Quote; tokens: Tokens }
   );
 }
 
-function Hop({ leg, tokens }: { leg: Leg; tokens: Tokens }) {
+/** stagesOf puts the swaps of a way together that sell the same token, in the order of the transaction. */
+function stagesOf(legs: Leg[]): Leg[][] {
+  const stages = new Map<string, Leg[]>();
+  for (const leg of legs) stages.set(leg.src_mint, [...(stages.get(leg.src_mint) ?? []), leg]);
+  return [...stages.values()];
+}
+
+/** sum adds raw amounts, which may exceed what a number holds. */
+const sum = (raws: string[]) => raws.reduce((total, raw) => total + BigInt(raw), 0n).toString();
+
+function Stage({ legs, tokens }: { legs: Leg[]; tokens: Tokens }) {
+  const sold = Number(sum(legs.map((leg) => leg.amount_in)));
   return (
     <>
       <span class="way" aria-hidden="true" />
-      <span class="hop">
-        <b>{venueName(leg.venue)}</b>
-        <Address value={leg.pool} what="the pool" />
-        <span class="cost">
-          {leg.fees.length === 0 && "costs nothing"}
-          {leg.fees.map((fee) => (
-            <span key={fee.kind + fee.mint} title={`raw ${fee.amount}`}>
-              {fee.kind} fee <FeeAmount fee={fee} tokens={tokens} /> {part(leg, fee) !== null && `(${percent(part(leg, fee)!)})`}
-            </span>
-          ))}
-        </span>
+      <span class="hops">
+        {legs.map((leg) => (
+          <Hop key={leg.pool} leg={leg} share={legs.length > 1 ? Number(leg.amount_in) / sold : null} tokens={tokens} />
+        ))}
       </span>
       <span class="way" aria-hidden="true" />
       <span class="node">
-        <Of raw={leg.amount_out} mint={leg.dst_mint} tokens={tokens} />
+        {[...new Set(legs.map((leg) => leg.dst_mint))].map((mint) => (
+          <span key={mint}>
+            <Of raw={sum(legs.filter((leg) => leg.dst_mint === mint).map((leg) => leg.amount_out))} mint={mint} tokens={tokens} />
+          </span>
+        ))}
       </span>
     </>
+  );
+}
+
+function Hop({ leg, share, tokens }: { leg: Leg; share: number | null; tokens: Tokens }) {
+  return (
+    <span class="hop">
+      <b>
+        {share !== null && `${percent(share)} `}
+        {venueName(leg.venue)}
+      </b>
+      <Address value={leg.pool} what="the pool" />
+      <span class="cost">
+        {leg.fees.length === 0 && "costs nothing"}
+        {leg.fees.map((fee) => (
+          <span key={fee.kind + fee.mint} title={`raw ${fee.amount}`}>
+            {fee.kind} fee <FeeAmount fee={fee} tokens={tokens} /> {part(leg, fee) !== null && `(${percent(part(leg, fee)!)})`}
+          </span>
+        ))}
+      </span>
+    </span>
   );
 }
 
