@@ -67,7 +67,7 @@ func (l *landing) account(of solana.PrivateKey, mint venue.Key) string {
 // lamports are an account's.
 func (l *landing) lamports(account string) int64 {
 	var balance struct{ Value int64 }
-	require.NoError(l.t, l.world.rpc.Call(l.t.Context(), "getBalance", []any{account, map[string]any{"commitment": "processed"}}, &balance))
+	require.NoError(l.t, l.rpc.Call(l.t.Context(), "getBalance", []any{account, map[string]any{"commitment": "processed"}}, &balance))
 	return balance.Value
 }
 
@@ -103,7 +103,7 @@ func (l *landing) lands(r Response) *txwire.Transaction {
 	wire, err = tx.Append(nil)
 	require.NoError(t, err)
 	options := map[string]any{"encoding": "base64", "preflightCommitment": "processed"}
-	require.NoError(t, l.world.rpc.Call(t.Context(), "sendTransaction", []any{base64.StdEncoding.EncodeToString(wire), options}, nil))
+	require.NoError(t, l.rpc.Call(t.Context(), "sendTransaction", []any{base64.StdEncoding.EncodeToString(wire), options}, nil))
 	l.step()
 	return &tx
 }
@@ -227,7 +227,7 @@ func TestTheMoneyIsWhereItShouldBe(t *testing.T) {
 	l := newLanding(t)
 	// Purchases of their own open the accounts of all.
 	for _, key := range []solana.PrivateKey{l.user, l.friend, l.company} {
-		l.world.send(key, l.quoteOK(t, l.path(executed.NativeMint, l.mint, "1000000000", fieldUser, key.PublicKey().String())))
+		l.send(key, l.quoteOK(t, l.path(executed.NativeMint, l.mint, "1000000000", fieldUser, key.PublicKey().String())))
 		l.step()
 	}
 	for _, field := range order[slices.Index(order, fieldVersion):slices.Index(order, fieldSizes)] {

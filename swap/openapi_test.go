@@ -75,7 +75,9 @@ func TestAnswersConformToTheDocument(t *testing.T) {
 			require.True(t, slices.Contains(named, field), field)
 		}
 	}
-	members := func(schema string) []string { return slices.Collect(maps.Keys(document.Components.Schemas[schema].Properties)) }
+	members := func(schema string) []string {
+		return slices.Collect(maps.Keys(document.Components.Schemas[schema].Properties))
+	}
 	var jupiter []string
 	for _, field := range order {
 		if name := cmp.Or(aliases[field], field); !slices.Contains(jupiter, name) {

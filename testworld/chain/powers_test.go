@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/solana/tokenaccount"
 	"github.com/mintlake/mintlake/solana/txwire"
 	"github.com/mintlake/mintlake/testworld/layout"
@@ -29,7 +28,7 @@ func TestEveryPowerIsThereInTheFirstMinute(t *testing.T) {
 		if account.Owner != Token2022Program {
 			continue
 		}
-		mint, err := tokenaccount.ParseMint(pubkey.Key(account.Owner), account.Data)
+		mint, err := tokenaccount.ParseMint(account.Owner, account.Data)
 		require.NoError(t, err)
 		for _, e := range mint.Extensions {
 			kinds[e.Name]++
@@ -101,7 +100,7 @@ func TestPowersAreKept(t *testing.T) {
 	token, creator := powered(t, g, layout.ExtScaledAmount)
 	at, n := layout.Extension(g.st.get(token.mint).Data, layout.ExtScaledAmount)
 	require.Equal(t, layout.ScaledSize, n)
-	mint, err := tokenaccount.ParseMint(pubkey.Key(Token2022Program), g.st.get(token.mint).Data)
+	mint, err := tokenaccount.ParseMint(Token2022Program, g.st.get(token.mint).Data)
 	require.NoError(t, err)
 	said := map[string]string{}
 	for _, e := range mint.Extensions {
