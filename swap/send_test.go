@@ -184,18 +184,18 @@ func TestSentSwapsThatMoveNothing(t *testing.T) {
 	body = sendBody(t, r, signedBy(t, r.Txn, l.user), "")
 	other := l.quoteOK(t, l.path(executed.NativeMint, l.mint, "500000000000", fieldUser, l.friend.PublicKey().String()))
 	require.True(t, slices.ContainsFunc(other.Route, func(leg Leg) bool { return leg.Pool == r.Route[0].Pool }))
-	l.world.send(l.friend, other) // it is before the swap in its block
+	l.send(l.friend, other) // it is before the swap in its block
 	done := make(chan []event, 1)
 	go func() {
 		defer close(done)
 		done <- l.sendEvents(t, body)
 	}()
 	require.Eventually(t, func() bool {
-		l.world.mu.Lock()
-		defer l.world.mu.Unlock()
+		l.mu.Lock()
+		defer l.mu.Unlock()
 		return len(l.queue) == 2
 	}, hang, time.Millisecond)
-	stop := l.world.run()
+	stop := l.run()
 	defer stop()
 	all = <-done
 	require.Equal(t, "sent", all[0].name)
