@@ -38,3 +38,5 @@ FROM
         GROUP BY target
     )
 )
+-- A minute that has new pools or liquidity alone has no price, as of other mints.
+WHERE minute IN (SELECT minute FROM {database}.pool_minutes_raw WHERE minute IN ({minutes}))
