@@ -11,7 +11,7 @@ import { SOL, order, parameters, question, random } from './draw.mjs';
 const swaps = Number(process.env.SWAPS ?? 100);
 const connection = new Connection(rpcURL, 'confirmed');
 const api = new SwapApi(new Configuration({ basePath: `${process.env.MINTLAKE_SWAP}/swap/v1`, fetchApi: patient }));
-const seen = { landed: 0, exact: 0, none: 0, outdated: 0, moved: 0, hops: 0, splits: 0 };
+const seen = { landed: 0, exact: 0, none: 0, outdated: 0, dust: 0, moved: 0, hops: 0, splits: 0 };
 // How many swaps landed by call, by mode and by parameter, and the pairs that they were of.
 const by = {};
 const count = (name) => { by[name] = (by[name] ?? 0) + 1; };
@@ -132,6 +132,8 @@ class Client {
       const body = await reason.response.json();
       if (reason.response.status === 404) return seen.none++;
       if (reason.response.status === 409) return seen.outdated++;
+      // A new account must get its rent: of a token that is worth little, less is bought.
+      if (o.nativeDestinationAccount && /must buy at least \d+ lamports/.test(body.message)) return seen.dust++;
       throw new Error(`${JSON.stringify(q)} ${JSON.stringify(o)}: ${reason.response.status} ${JSON.stringify(body)}`);
     }
     check(q, quote);
