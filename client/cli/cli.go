@@ -113,6 +113,18 @@ func decode[T any](body []byte) (*T, error) {
 	return answer, nil
 }
 
+// answered prints an answer of the API as it came if JSON is wanted; else it shows it.
+func answered[T any](a *ask, body []byte, show func(*T) error) error {
+	if a.json {
+		return a.raw(body)
+	}
+	answer, err := decode[T](body)
+	if err != nil {
+		return err
+	}
+	return show(answer)
+}
+
 // address matches a mint address: 32 bytes in base58.
 var address = regexp.MustCompile(`^[1-9A-HJ-NP-Za-km-z]{32,44}$`)
 

@@ -30,14 +30,7 @@ func historyCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if a.json {
-			return a.raw(answer.Body)
-		}
-		page, err := decode[rest.HistoryResponse](answer.Body)
-		if err != nil {
-			return err
-		}
-		return a.showHistory(page)
+		return answered(a, answer.Body, a.showHistory)
 	})
 	cmd.Flags().Int32Var(&limit, "limit", 20, "entries to list, 1 to 200")
 	cmd.Flags().StringVar(&before, "before", "", "go on with older entries, from the place that the page before named")
@@ -48,17 +41,13 @@ func (a *ask) showHistory(page *rest.HistoryResponse) error {
 	table := terminal.Table{Head: []string{"SLOT", "AGE", "KIND", "CHANGE", "SIGNATURE"}, Right: map[int]bool{0: true, 1: true}}
 	for i := range page.Items {
 		entry := &page.Items[i]
-		signature := "-" // a read has none
-		if entry.Signature != nil {
-			signature = *entry.Signature
-		}
 		changes := entry.Changes
 		first := "-"
 		if len(changes) > 0 {
 			first = change(changes[0].Field, changes[0].Before, changes[0].After)
 		}
 		table.Row(terminal.Cell{Text: terminal.Count(entry.Slot)}, terminal.Cell{Text: a.ago(entry.BlockTime)}, terminal.Cell{Text: strings.ReplaceAll(entry.Kind, "_", " "), Style: terminal.Bold},
-			terminal.Cell{Text: first}, terminal.Cell{Text: signature, Style: terminal.Dim})
+			terminal.Cell{Text: first}, terminal.Cell{Text: or(entry.Signature), Style: terminal.Dim})
 		for j := 1; j < len(changes); j++ {
 			table.Row(terminal.Cell{}, terminal.Cell{}, terminal.Cell{}, terminal.Cell{Text: change(changes[j].Field, changes[j].Before, changes[j].After)}, terminal.Cell{})
 		}

@@ -44,14 +44,7 @@ func holdersCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if a.json {
-			return a.raw(answer.Body)
-		}
-		page, err := decode[rest.HoldersResponse](answer.Body)
-		if err != nil {
-			return err
-		}
-		return a.showHolders(page)
+		return answered(a, answer.Body, a.showHolders)
 	})
 	cmd.Flags().Int32Var(&limit, "limit", 20, "holders to list, 1 to 1000")
 	cmd.Flags().StringSliceVar(&exclude, "exclude", nil, "kinds of owners to leave out: "+strings.Join(ownerKinds, ", "))

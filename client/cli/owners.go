@@ -32,14 +32,7 @@ func ownerCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if a.json {
-			return a.raw(answer.Body)
-		}
-		page, err := decode[rest.OwnerTokensResponse](answer.Body)
-		if err != nil {
-			return err
-		}
-		return a.showOwner(page)
+		return answered(a, answer.Body, a.showOwner)
 	})
 	cmd.Flags().Int32Var(&limit, "limit", 20, "tokens to list, 1 to 1000")
 	cmd.Flags().Int64Var(&slot, "at-slot", 0, "as of the end of this slot")
@@ -96,14 +89,7 @@ func ownerAccountsCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if a.json {
-			return a.raw(answer.Body)
-		}
-		page, err := decode[rest.OwnerAccountsResponse](answer.Body)
-		if err != nil {
-			return err
-		}
-		return a.showAccounts(ctx, page)
+		return answered(a, answer.Body, func(page *rest.OwnerAccountsResponse) error { return a.showAccounts(ctx, page) })
 	})
 	cmd.Flags().Int32Var(&limit, "limit", 20, "accounts to list, 1 to 1000")
 	cmd.Flags().StringVar(&mint, "mint", "", "only accounts of this token, a mint or a symbol")

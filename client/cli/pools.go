@@ -35,14 +35,7 @@ func tokenPoolsCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if a.json {
-			return a.raw(answer.Body)
-		}
-		page, err := decode[rest.PoolsResponse](answer.Body)
-		if err != nil {
-			return err
-		}
-		return a.showPools(ctx, page)
+		return answered(a, answer.Body, func(page *rest.PoolsResponse) error { return a.showPools(ctx, page) })
 	})
 	cmd.Flags().Int32Var(&limit, "limit", 20, "pools to list, 1 to 200")
 	return cmd
@@ -91,14 +84,7 @@ func poolLiquidityCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if a.json {
-			return a.raw(answer.Body)
-		}
-		page, err := decode[rest.PoolLiquidityResponse](answer.Body)
-		if err != nil {
-			return err
-		}
-		return a.showLiquidity(ctx, page)
+		return answered(a, answer.Body, func(page *rest.PoolLiquidityResponse) error { return a.showLiquidity(ctx, page) })
 	})
 	cmd.Flags().Int32Var(&limit, "limit", 20, "changes to list, 1 to 200")
 	cmd.Flags().StringVar(&before, "before", "", "go on with older changes, from the place that the page before named")
@@ -160,14 +146,7 @@ func poolHistoryCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if a.json {
-			return a.raw(answer.Body)
-		}
-		page, err := decode[rest.PoolReservesResponse](answer.Body)
-		if err != nil {
-			return err
-		}
-		return a.showReserves(ctx, page)
+		return answered(a, answer.Body, func(page *rest.PoolReservesResponse) error { return a.showReserves(ctx, page) })
 	})
 	cmd.Flags().Int32Var(&limit, "limit", 24, "hours to list, the newest so many, 1 to 1000")
 	return cmd
@@ -208,22 +187,19 @@ func liquidityCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if a.json {
-			return a.raw(answer.Body)
-		}
-		page, err := decode[rest.LiquidityHistoryResponse](answer.Body)
-		if err != nil {
-			return err
-		}
-		table := terminal.Table{Head: []string{"HOUR", "LIQUIDITY", "POOLS"}, Right: map[int]bool{1: true, 2: true}}
-		for i := range page.Points {
-			p := &page.Points[i]
-			table.Row(terminal.Cell{Text: hour(p.Time)}, terminal.Cell{Text: dollars(p.LiquidityUSD)}, terminal.Cell{Text: terminal.Count(p.Pools)})
-		}
-		return table.Write(a.out, a.paint)
+		return answered(a, answer.Body, a.showLiquidityHistory)
 	})
 	cmd.Flags().Int32Var(&limit, "limit", 24, "hours to list, the newest so many, 1 to 1000")
 	return cmd
+}
+
+func (a *ask) showLiquidityHistory(page *rest.LiquidityHistoryResponse) error {
+	table := terminal.Table{Head: []string{"HOUR", "LIQUIDITY", "POOLS"}, Right: map[int]bool{1: true, 2: true}}
+	for i := range page.Points {
+		p := &page.Points[i]
+		table.Row(terminal.Cell{Text: hour(p.Time)}, terminal.Cell{Text: dollars(p.LiquidityUSD)}, terminal.Cell{Text: terminal.Count(p.Pools)})
+	}
+	return table.Write(a.out, a.paint)
 }
 
 // hour formats the start of an hour in Unix seconds, in UTC.

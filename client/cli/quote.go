@@ -55,14 +55,7 @@ A key of the swap API, where it needs one, is read from $MINTLAKE_SWAP_KEY.`,
 		if err != nil {
 			return err
 		}
-		if a.json {
-			return a.raw(answer)
-		}
-		q, err := decode[quote](answer)
-		if err != nil {
-			return err
-		}
-		return a.showQuote(q, sides[0], sides[1])
+		return answered(a, answer, func(q *quote) error { return a.showQuote(q, sides[0], sides[1]) })
 	})
 }
 

@@ -23,14 +23,7 @@ func statusCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if a.json {
-			return a.raw(answer.Body)
-		}
-		status, err := decode[rest.Status](answer.Body)
-		if err != nil {
-			return err
-		}
-		return a.showStatus(status)
+		return answered(a, answer.Body, a.showStatus)
 	})
 }
 

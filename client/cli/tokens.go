@@ -66,37 +66,34 @@ func searchCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if a.json {
-			return a.raw(answer.Body)
-		}
-		found, err := decode[rest.SearchResponse](answer.Body)
-		if err != nil {
-			return err
-		}
-		if len(found.Items) == 0 {
-			fmt.Fprintln(a.notes, "no token matches")
-			return nil
-		}
-		table := terminal.Table{Head: []string{"SYMBOL", "NAME", "PRICE", "VOLUME 24 H", "AGE", "MINT", "NOTE"}, Right: map[int]bool{2: true, 3: true, 4: true}}
-		for i := range found.Items {
-			row := &found.Items[i]
-			note, style := a.note(row)
-			table.Row(terminal.Cell{Text: row.Symbol, Style: terminal.Bold}, terminal.Cell{Text: row.Name}, terminal.Cell{Text: dollars(price(row))}, terminal.Cell{Text: dollars(row.DailyVolumeUSD)},
-				terminal.Cell{Text: a.ago(row.FirstSeenAt)}, terminal.Cell{Text: row.Mint}, terminal.Cell{Text: note, Style: style})
-		}
-		if err := table.Write(a.out, a.paint); err != nil {
-			return err
-		}
-		if more := found.Total - len(found.Items); more > 0 {
-			fmt.Fprintf(a.notes, "%s more: --limit takes up to 200\n", terminal.Count(more))
-		}
-		return nil
+		return answered(a, answer.Body, a.showFound)
 	})
 	cmd.Flags().Int32Var(&limit, "limit", 20, "tokens to list, 1 to 200")
 	cmd.Flags().StringVar(&sort, "sort", "", "order: "+strings.Join(sorts, ", "))
 	f.add(cmd)
 	_ = cmd.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions(sorts, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
+}
+
+func (a *ask) showFound(found *rest.SearchResponse) error {
+	if len(found.Items) == 0 {
+		fmt.Fprintln(a.notes, "no token matches")
+		return nil
+	}
+	table := terminal.Table{Head: []string{"SYMBOL", "NAME", "PRICE", "VOLUME 24 H", "AGE", "MINT", "NOTE"}, Right: map[int]bool{2: true, 3: true, 4: true}}
+	for i := range found.Items {
+		row := &found.Items[i]
+		note, style := a.note(row)
+		table.Row(terminal.Cell{Text: row.Symbol, Style: terminal.Bold}, terminal.Cell{Text: row.Name}, terminal.Cell{Text: dollars(price(row))}, terminal.Cell{Text: dollars(row.DailyVolumeUSD)},
+			terminal.Cell{Text: a.ago(row.FirstSeenAt)}, terminal.Cell{Text: row.Mint}, terminal.Cell{Text: note, Style: style})
+	}
+	if err := table.Write(a.out, a.paint); err != nil {
+		return err
+	}
+	if more := found.Total - len(found.Items); more > 0 {
+		fmt.Fprintf(a.notes, "%s more: --limit takes up to 200\n", terminal.Count(more))
+	}
+	return nil
 }
 
 // sorts are the orders of a search. The order mint, by which a client reads all pages, is missing.
@@ -168,14 +165,7 @@ func getCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if a.json {
-			return a.raw(answer.Body)
-		}
-		token, err := decode[rest.Token](answer.Body)
-		if err != nil {
-			return err
-		}
-		return a.showToken(token)
+		return answered(a, answer.Body, a.showToken)
 	})
 }
 
@@ -297,19 +287,20 @@ func (a *ask) batch(ctx context.Context, mints []string, wait time.Duration, tab
 	if err != nil {
 		return err
 	}
-	if a.json {
-		return a.raw(answer.Body)
-	}
-	found, err := decode[rest.BatchResponse](answer.Body)
-	if err != nil {
-		return err
-	}
+	return answered(a, answer.Body, func(found *rest.BatchResponse) error {
+		stateRows(found, table)
+		return nil
+	})
+}
+
+// stateRows adds a row for each mint that was asked for.
+func stateRows(found *rest.BatchResponse, table *terminal.Table) {
 	rows := map[string]*rest.Token{}
 	for i := range found.Items {
 		rows[found.Items[i].Mint] = &found.Items[i]
 	}
 	if found.States == nil {
-		return nil
+		return
 	}
 	for _, state := range *found.States {
 		text := strings.ReplaceAll(string(state.State), "_", " ")
@@ -324,5 +315,4 @@ func (a *ask) batch(ctx context.Context, mints []string, wait time.Duration, tab
 		table.Row(terminal.Cell{Text: row.Symbol, Style: terminal.Bold}, terminal.Cell{Text: row.Name}, terminal.Cell{Text: fmt.Sprint(row.Decimals)},
 			terminal.Cell{Text: row.Mint}, terminal.Cell{Text: text, Style: terminal.Green})
 	}
-	return nil
 }

@@ -33,14 +33,7 @@ func tradesCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if a.json {
-			return a.raw(answer.Body)
-		}
-		page, err := decode[rest.TradesResponse](answer.Body)
-		if err != nil {
-			return err
-		}
-		return a.showTrades(page)
+		return answered(a, answer.Body, a.showTrades)
 	})
 	cmd.Flags().Int32Var(&limit, "limit", 20, "trades to list, 1 to 200")
 	cmd.Flags().StringVar(&pool, "pool", "", "only trades on this pool")
