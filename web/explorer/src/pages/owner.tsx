@@ -5,7 +5,7 @@ import { count, short, usd } from "../format";
 import { useTitle, useTokens } from "../hooks";
 import { Owner, TransfersTable, Whole } from "../parts/balances";
 import { usePages } from "../parts/pages";
-import { Address, Amount, Called, Copy, OnChain, Price, Problem, Section, Usd } from "../parts/small";
+import { Address, Amount, Called, Copy, More, OnChain, Price, Problem, Section, Usd } from "../parts/small";
 
 export function OwnerPage() {
   const { params } = useRoute();
@@ -74,11 +74,7 @@ function Held({ base }: { base: string }) {
               </tbody>
             </table>
           </div>
-          {more && (
-            <button type="button" class="chip" onClick={more}>
-              More
-            </button>
-          )}
+          <More of={more}>More</More>
         </>
       )}
     </Section>
@@ -133,11 +129,7 @@ function Accounts({ base }: { base: string }) {
           </table>
         </div>
       )}
-      {more && (
-        <button type="button" class="chip" onClick={more}>
-          More
-        </button>
-      )}
+      <More of={more}>More</More>
     </Section>
   );
 }
@@ -150,11 +142,7 @@ function Moves({ base }: { base: string }) {
       {error && <Problem>{error}</Problem>}
       {answer && items.length === 0 && <p class="empty">Nothing has moved that Mintlake keeps.</p>}
       {items.length > 0 && <TransfersTable items={items} tokens={tokens} name="Transfers" />}
-      {more && (
-        <button type="button" class="chip" onClick={more}>
-          Older
-        </button>
-      )}
+      <More of={more}>Older</More>
     </Section>
   );
 }

@@ -70,6 +70,15 @@ export function Copy({ text, what }: { text: string; what: string }) {
   );
 }
 
+/** More asks for the next page of a list; it is not there when there is none. */
+export function More({ of, children }: { of: (() => void) | undefined; children: string }) {
+  return of ? (
+    <button type="button" class="chip" onClick={of}>
+      {children}
+    </button>
+  ) : null;
+}
+
 /** chain is an explorer of the chain that this node names; empty where there is none. */
 const chain = document.querySelector<HTMLMetaElement>("meta[name=mintlake-chain]")?.content ?? "";
 

@@ -2,7 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { type History, type HistoryEntry, type Token, cancelled, get, words } from "../../api";
 import { amount, count } from "../../format";
-import { Address, Ago, Problem, Section, Text } from "../../parts/small";
+import { Address, Ago, More, Problem, Section, Text } from "../../parts/small";
 import { Line } from "../../parts/line";
 import { fieldText } from "./facts";
 
@@ -50,11 +50,7 @@ export function HistoryCard({ base, token }: { base: string; token: Token }) {
             <Run key={place} run={run} decimals={token.decimals} />
           ))}
         </ol>
-        {next && (
-          <button type="button" class="chip" onClick={older}>
-            Older
-          </button>
-        )}
+        <More of={next ? older : undefined}>Older</More>
       </Section>
     </>
   );

@@ -5,7 +5,7 @@ import { useGet } from "../../hooks";
 import { Owner, Whole } from "../../parts/balances";
 import { Line } from "../../parts/line";
 import { usePages } from "../../parts/pages";
-import { Amount, Problem, Section } from "../../parts/small";
+import { Amount, More, Problem, Section } from "../../parts/small";
 
 const pageSize = 50;
 
@@ -56,11 +56,7 @@ export function HoldersCard({ base, token }: { base: string; token: Token }) {
               </tbody>
             </table>
           </div>
-          {more && (
-            <button type="button" class="chip" onClick={more}>
-              More
-            </button>
-          )}
+          <More of={more}>More</More>
         </>
       )}
     </Section>

@@ -6,7 +6,7 @@ import { useGet } from "../../hooks";
 import { Owner } from "../../parts/balances";
 import { Line } from "../../parts/line";
 import { usePages } from "../../parts/pages";
-import { Address, Ago, Amount, Called, Problem } from "../../parts/small";
+import { Address, Ago, Amount, Called, More, Problem } from "../../parts/small";
 
 /** LiquidityOverTime draws what all pools of the token held, by hour, for a week. */
 export function LiquidityOverTime({ base }: { base: string }) {
@@ -88,11 +88,7 @@ function Changes({ base, tokens }: { base: string; tokens: Token[] }) {
           </table>
         </div>
       )}
-      {more && (
-        <button type="button" class="chip" onClick={more}>
-          Older
-        </button>
-      )}
+      <More of={more}>Older</More>
     </>
   );
 }
