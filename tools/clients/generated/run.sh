@@ -20,14 +20,7 @@ if [[ ! -e $venv/done ]]; then
   "$retry" "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --requirement "$here/requirements.txt"
   touch "$venv/done"
 fi
-packages=$MINTLAKE_CLIENTS_CACHE/generated-$(sha256sum "$here/package-lock.json" | cut -c1-16)
-if [[ ! -e $packages/done ]]; then
-  rm -rf "$packages"
-  mkdir -p "$packages"
-  cp "$here"/package*.json "$packages/"
-  (cd "$packages" && "$retry" npm ci --ignore-scripts --no-audit --no-fund --loglevel=error)
-  touch "$packages/done"
-fi
+packages=$("$here/../../npm.sh" "$here" "$MINTLAKE_CLIENTS_CACHE/generated-npm")
 
 curl -fsS "$MINTLAKE_API/openapi.json" -o tokens.json
 curl -fsS "$MINTLAKE_SWAP/openapi.json" -o swaps.json

@@ -3,16 +3,7 @@
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 client=$here/../../../clients/typescript
-
-# Installed once for each lock file.
-packages=$MINTLAKE_CLIENTS_CACHE/typescript-$(sha256sum "$here/package-lock.json" | cut -c1-16)
-if [[ ! -e $packages/done ]]; then
-  rm -rf "$packages"
-  mkdir -p "$packages"
-  cp "$here/package.json" "$here/package-lock.json" "$packages/"
-  (cd "$packages" && "$here/../../retry.sh" npm ci --ignore-scripts --no-audit --no-fund --loglevel=error)
-  touch "$packages/done"
-fi
+packages=$("$here/../../npm.sh" "$here" "$MINTLAKE_CLIENTS_CACHE/typescript")
 export PATH=$packages/node_modules/.bin:$PATH
 
 tarball=$PWD/$(cd "$client" && npm pack --silent --pack-destination "$OLDPWD")

@@ -2,16 +2,7 @@
 # Solana's own clients, as their documentation uses them: @solana/web3.js 1.x and its successor @solana/kit.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-
-# Installed once for each lock file.
-packages=$MINTLAKE_CLIENTS_CACHE/web3-$(sha256sum "$here/package-lock.json" | cut -c1-16)
-if [[ ! -e $packages/done ]]; then
-  rm -rf "$packages"
-  mkdir -p "$packages"
-  cp "$here/package.json" "$here/package-lock.json" "$packages/"
-  (cd "$packages" && "$here/../../retry.sh" npm ci --ignore-scripts --no-audit --no-fund --loglevel=error)
-  touch "$packages/done"
-fi
+packages=$("$here/../../npm.sh" "$here" "$MINTLAKE_CLIENTS_CACHE/web3")
 cp "$here"/*.mjs "$packages/" # modules are looked for beside the script
 for script in web3 kit swap version1 stream; do
   echo "$script"
