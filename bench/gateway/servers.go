@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"os"
@@ -15,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mintlake/mintlake/bench/process"
 	"github.com/mintlake/mintlake/bench/report"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -101,48 +101,24 @@ func startServer(ctx context.Context, broker *broker, binary string, clients int
 		return nil, err
 	}
 	// The command is the operator's own.
-	process := exec.CommandContext(ctx, binary, append([]string{"gateway", "--data-dir", dir, "--kafka-brokers", broker.addr, //nolint:gosec // as above
+	command := exec.CommandContext(ctx, binary, append([]string{"gateway", "--data-dir", dir, "--kafka-brokers", broker.addr, //nolint:gosec // as above
 		"--stream-addr", "127.0.0.1:0", "--rpc-addr", "127.0.0.1:0", "--metrics-addr", "127.0.0.1:0"}, more...)...)
-	process.Env = os.Environ()
+	command.Env = os.Environ()
 	if clients > 1000 {
-		process.Env = append(process.Env, "MINTLAKE_STREAM_MAX_SUBSCRIBERS="+strconv.Itoa(clients), "MINTLAKE_STREAM_MAX_CONNECTIONS="+strconv.Itoa(clients+100),
+		command.Env = append(command.Env, "MINTLAKE_STREAM_MAX_SUBSCRIBERS="+strconv.Itoa(clients), "MINTLAKE_STREAM_MAX_CONNECTIONS="+strconv.Itoa(clients+100),
 			"MINTLAKE_STREAM_MAX_CONNECTIONS_PER_ADDRESS="+strconv.Itoa(clients+100))
 	}
-	return start(process)
+	return start(command)
 }
 
 // start starts a server and waits until it tells its addresses.
-func start(process *exec.Cmd) (*server, error) {
-	process.Stderr = io.Discard
-	if os.Getenv("BENCH_LOG") != "" {
-		process.Stderr = os.Stderr
-	}
-	out, err := process.StdoutPipe()
+func start(command *exec.Cmd) (*server, error) {
+	told, err := process.Start(command)
 	if err != nil {
 		return nil, err
 	}
-	if err := process.Start(); err != nil {
-		return nil, err
-	}
-	lines := bufio.NewScanner(out)
-	for lines.Scan() {
-		if rest, ok := strings.CutPrefix(lines.Text(), "addresses "); ok {
-			s := &server{process: process}
-			for _, pair := range strings.Fields(rest) {
-				if addr, ok := strings.CutPrefix(pair, "stream=http://"); ok {
-					s.addr = addr
-				} else if addr, ok := strings.CutPrefix(pair, "rpc=http://"); ok {
-					s.rpc = addr
-				} else if url, ok := strings.CutPrefix(pair, "metrics="); ok {
-					s.metrics = url
-				}
-			}
-			go func() { _, _ = io.Copy(io.Discard, out) }()
-			return s, nil
-		}
-	}
-	_ = process.Wait()
-	return nil, fmt.Errorf("%s told no addresses: set BENCH_LOG=1 to see its log", process.Path)
+	host := func(name string) string { return strings.TrimPrefix(told[name], "http://") }
+	return &server{process: command, addr: host("stream"), rpc: host("rpc"), metrics: told["metrics"]}, nil
 }
 
 func (s *server) stop() {

@@ -10,7 +10,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,7 +19,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -29,6 +27,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/mintlake/mintlake/bench/process"
 	"github.com/mintlake/mintlake/bench/report"
 )
 
@@ -155,20 +154,31 @@ func traded(ctx context.Context, api string, n int) (mints []string, err error) 
 	}
 }
 
+// get decodes the JSON at a URL.
 func get(ctx context.Context, url string, into any) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	body, err := open(ctx, url)
 	if err != nil {
 		return err
+	}
+	defer func() { _ = body.Close() }()
+	return json.NewDecoder(body).Decode(into)
+}
+
+// open returns the body of a good answer.
+func open(ctx context.Context, url string) (io.ReadCloser, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s", url, response.Status)
+		_ = response.Body.Close()
+		return nil, fmt.Errorf("%s: %s", url, response.Status)
 	}
-	return json.NewDecoder(response.Body).Decode(into)
+	return response.Body, nil
 }
 
 // tell prints the delays.
@@ -192,43 +202,20 @@ func tell(o *options, m *measure) error {
 	return results.Write()
 }
 
-// process is a command that tells its addresses.
-type process struct {
+// server is a command with the addresses that it tells.
+type server struct {
 	command   *exec.Cmd
 	addresses map[string]string
 }
 
-// start starts a command and waits for the line with its addresses.
-func start(ctx context.Context, program string, args ...string) (*process, error) {
-	p := &process{command: exec.CommandContext(ctx, program, args...), addresses: map[string]string{}} //nolint:gosec // the operator's own binary
-	p.command.Cancel = func() error { return p.command.Process.Signal(syscall.SIGTERM) }
-	p.command.Stderr = io.Discard
-	if os.Getenv("BENCH_LOG") != "" {
-		p.command.Stderr = os.Stderr
-	}
-	out, err := p.command.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := p.command.Start(); err != nil {
-		return nil, err
-	}
-	lines := bufio.NewScanner(out)
-	for lines.Scan() {
-		if rest, ok := strings.CutPrefix(lines.Text(), "addresses "); ok {
-			for _, pair := range strings.Fields(rest) {
-				name, url, _ := strings.Cut(pair, "=")
-				p.addresses[name] = url
-			}
-			go func() { _, _ = io.Copy(io.Discard, out) }()
-			return p, nil
-		}
-	}
-	p.stop()
-	return nil, fmt.Errorf("%s %s ended before it told its addresses; BENCH_LOG=1 shows its log", program, slices.Concat(args)[0])
+func start(ctx context.Context, program string, args ...string) (*server, error) {
+	command := exec.CommandContext(ctx, program, args...) //nolint:gosec // the operator's own binary
+	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
+	addresses, err := process.Start(command)
+	return &server{command, addresses}, err
 }
 
-func (p *process) stop() {
-	_ = p.command.Process.Signal(syscall.SIGTERM)
-	_ = p.command.Wait()
+func (s *server) stop() {
+	_ = s.command.Process.Signal(syscall.SIGTERM)
+	_ = s.command.Wait()
 }

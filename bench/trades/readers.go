@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -142,19 +141,12 @@ func readBlocks(ctx context.Context, addr string, tell func(at time.Time, signat
 
 // readTrades reads the stream of a mint until ctx ends, and tells of each trade.
 func readTrades(ctx context.Context, api, mint string, tell func(a arrival)) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, api+"/trades/stream?mint="+mint, nil)
+	body, err := open(ctx, api+"/trades/stream?mint="+mint)
 	if err != nil {
 		return err
 	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = response.Body.Close() }()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("stream of %s: %s", mint, response.Status)
-	}
-	lines := bufio.NewReader(response.Body)
+	defer func() { _ = body.Close() }()
+	lines := bufio.NewReader(body)
 	for {
 		line, err := lines.ReadBytes('\n')
 		switch {
