@@ -49,7 +49,7 @@ func main() {
 	pflag.StringVar(&o.mintlake, "mintlake", "bin/mintlake", "binary that is measured")
 	pflag.IntVar(&o.tps, "tps", 1500, "transactions a second of the chain")
 	pflag.IntVar(&o.streams, "streams", 500, "streams, of one mint each")
-	pflag.DurationVar(&o.settle, "settle", 30*time.Second, "how long everything runs before it is measured")
+	pflag.DurationVar(&o.settle, "settle", 30*time.Second, "how long everything runs before the streams are opened")
 	pflag.DurationVar(&o.last, "duration", time.Minute, "how long it is measured")
 	pflag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -105,14 +105,12 @@ func run(ctx context.Context, o *options) error {
 	return tell(o, m)
 }
 
-// follow opens the streams, waits, and lets m count for a while.
+// follow waits, opens the streams, and lets m count for a while. It waits first because a node that
+// has just begun hands the past's trades out at once, which no reader of the busiest mint keeps up with.
 func follow(ctx context.Context, group *errgroup.Group, api string, o *options, m *measure) error {
 	mints, err := traded(ctx, api, o.streams)
 	if err != nil {
 		return err
-	}
-	for _, mint := range mints {
-		group.Go(func() error { return readTrades(ctx, api, mint, m.trade) })
 	}
 	pause := func(d time.Duration) error {
 		select {
@@ -123,6 +121,13 @@ func follow(ctx context.Context, group *errgroup.Group, api string, o *options, 
 		}
 	}
 	if err := pause(o.settle); err != nil {
+		return err
+	}
+	for _, mint := range mints {
+		group.Go(func() error { return readTrades(ctx, api, mint, m.trade) })
+	}
+	const opening = 5 * time.Second
+	if err := pause(opening); err != nil {
 		return err
 	}
 	m.begin()
