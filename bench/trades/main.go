@@ -105,8 +105,9 @@ func run(ctx context.Context, o *options) error {
 	return tell(o, m)
 }
 
-// follow waits, opens the streams, and lets m count for a while. It waits first because a node that
-// has just begun hands the past's trades out at once, which no reader of the busiest mint keeps up with.
+// follow waits, opens the streams, and lets m count for a while. It waits first because a node
+// that has just begun hands the past's trades out at once, which no reader of the busiest mint
+// keeps up with.
 func follow(ctx context.Context, group *errgroup.Group, api string, o *options, m *measure) error {
 	mints, err := traded(ctx, api, o.streams)
 	if err != nil {
