@@ -17,8 +17,12 @@ import (
 // bounds is what the public can make ClickHouse do here.
 var bounds = clickhouse.Bounds{Time: 10 * time.Second, Concurrent: 4, Memory: 512 << 20, Threads: 2}
 
-// pagePatience is how long a page goes on reading before it is given as it is.
-const pagePatience = 2 * time.Second
+// pagePatience is how long a page goes on reading before it is given as it is, emptyPatience how
+// long if it has no trade yet. Both are below bounds.Time.
+const (
+	pagePatience  = 2 * time.Second
+	emptyPatience = 5 * time.Second
+)
 
 // ClickHouse implements Reader.
 type ClickHouse struct {
@@ -59,41 +63,51 @@ type question struct {
 // fill reads spans of time, the latest first, until the page is full, the trades are at an end, or
 // it has read for long enough.
 func (q *question) fill(ctx context.Context, page *Page, limit int) error {
-	hours, more, err := q.hours(ctx)
-	if err != nil {
-		return err
-	}
 	begin := time.Now()
-	spans := spansOf(hours, limit, q.filter.narrow())
-	for len(spans) > 0 {
-		batch := nextBatch(&spans, limit, q.filter.narrow())
-		// One more tells whether there is a next page.
-		if err := q.read(ctx, page, batch, limit+1-len(page.Trades)); err != nil {
+	want := wanted(limit, q.filter.narrow())
+	for {
+		hours, more, err := q.hours(ctx)
+		if err != nil {
 			return err
 		}
-		if len(page.Trades) > limit {
-			page.Trades = page.Trades[:limit]
-			page.Next = &page.Trades[limit-1].ID
-			return nil
+		spans := spansOf(hours, want)
+		for len(spans) > 0 {
+			batch := nextBatch(&spans, want)
+			// One more tells whether there is a next page.
+			if err := q.read(ctx, page, batch, limit+1-len(page.Trades)); err != nil {
+				return err
+			}
+			if len(page.Trades) > limit {
+				page.Trades = page.Trades[:limit]
+				page.Next = &page.Trades[limit-1].ID
+				return nil
+			}
+			earliest := Cursor{time: uint32(max(0, batch[len(batch)-1].from.Unix()))}
+			if (len(spans) > 0 || more) && page.enough(time.Since(begin)) {
+				text := earliest.String()
+				page.Next = &text
+				return nil
+			}
+			q.before = earliest
+			// The batch had fewer trades than it was taken for: what it is taken for is a guess in
+			// hours that no valuation has seen.
+			want = min(4*want, mostRead)
 		}
-		if len(spans) > 0 && time.Since(begin) > pagePatience {
-			page.Next = startOf(batch)
+		if !more {
 			return nil
 		}
 	}
-	if more {
-		page.Next = startOf([]span{{from: hours[len(hours)-1].start}})
+}
+
+// enough reports whether a page that was read for so long is given as it is.
+func (p *Page) enough(read time.Duration) bool {
+	if len(p.Trades) == 0 {
+		return read > emptyPatience
 	}
-	return nil
+	return read > pagePatience
 }
 
-// startOf returns the cursor before the earliest time of spans.
-func startOf(spans []span) *string {
-	text := Cursor{time: uint32(max(0, spans[len(spans)-1].from.Unix()))}.String()
-	return &text
-}
-
-// mostHours bounds how many hours with trades a page looks at.
+// mostHours bounds how many hours with trades a page looks at in one go.
 const mostHours = 2_000
 
 // hour is an hour of block time in which the mint may have been traded.

@@ -24,8 +24,7 @@ const (
 
 // spansOf cuts hours, the latest first, into spans of about as many trades as one query should
 // read: a page of a token that everybody trades must not read its hour.
-func spansOf(hours []hour, limit int, narrow bool) (spans []span) {
-	want := wanted(limit, narrow)
+func spansOf(hours []hour, want uint64) (spans []span) {
 	for _, h := range hours {
 		trades := h.trades
 		if trades == 0 {
@@ -45,6 +44,7 @@ func spansOf(hours []hour, limit int, narrow bool) (spans []span) {
 	return spans
 }
 
+// wanted is about how many trades the first query of a page should read.
 func wanted(limit int, narrow bool) uint64 {
 	if narrow {
 		return mostRead
@@ -52,11 +52,21 @@ func wanted(limit int, narrow bool) uint64 {
 	return uint64(2 * limit)
 }
 
-// nextBatch takes from spans those that one query reads.
-func nextBatch(spans *[]span, limit int, narrow bool) (batch []span) {
+// nextBatch takes from spans those that one query reads. Neighbours become one.
+func nextBatch(spans *[]span, want uint64) (batch []span) {
 	var trades uint64
-	for len(*spans) > 0 && len(batch) < mostSpans && trades < wanted(limit, narrow) {
-		batch, trades = append(batch, (*spans)[0]), trades+(*spans)[0].trades
+	for len(*spans) > 0 && trades < want {
+		next := (*spans)[0]
+		last := len(batch) - 1
+		switch {
+		case last >= 0 && batch[last].from.Equal(next.to):
+			batch[last].from = next.from
+		case len(batch) == mostSpans:
+			return batch
+		default:
+			batch = append(batch, next)
+		}
+		trades += next.trades
 		*spans = (*spans)[1:]
 	}
 	return batch

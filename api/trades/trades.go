@@ -99,7 +99,8 @@ type Page struct {
 	Mint   pubkey.Key `json:"mint"`
 	Trades []Trade    `json:"trades"`
 	// Next is the cursor of the next page; nil if this is the last. A page may have fewer trades
-	// than asked for, or none, and still have a next one: a page reads a bounded number of trades.
+	// than asked for and still have a next one: it is read for a bounded time. It has none and a
+	// next one only if no trade was found in emptyPatience.
 	Next *string `json:"next"`
 }
 

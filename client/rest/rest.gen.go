@@ -4100,7 +4100,7 @@ type ClientInterface interface {
 
 	// GetTrades What was traded of a mint
 	//
-	// Newest first by block time, then by place on the chain. A trade is a leg, one trade on one pool: a route over three pools is three. A page reads a bounded number of trades, so with a filter it may have fewer than limit, even none, and still a `next`. Trades without a block time are not listed. Counts to the limit of lookups, 180 requests a minute together.
+	// Newest first by block time, then by place on the chain. A trade is a leg, one trade on one pool: a route over three pools is three. A page is read for 2 seconds, and for 5 as long as it is empty: with a filter it may have fewer than limit, and none if there were none in 5 seconds, and still a `next`. Trades without a block time are not listed. Counts to the limit of lookups, 180 requests a minute together.
 	//
 	// Corresponds with GET /tokens/{mint}/trades (the `GetTrades` operationId).
 	GetTrades(ctx context.Context, mint Mint, params *GetTradesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -4490,7 +4490,7 @@ func (c *Client) GetPools(ctx context.Context, mint Mint, params *GetPoolsParams
 
 // GetTrades What was traded of a mint
 //
-// Newest first by block time, then by place on the chain. A trade is a leg, one trade on one pool: a route over three pools is three. A page reads a bounded number of trades, so with a filter it may have fewer than limit, even none, and still a `next`. Trades without a block time are not listed. Counts to the limit of lookups, 180 requests a minute together.
+// Newest first by block time, then by place on the chain. A trade is a leg, one trade on one pool: a route over three pools is three. A page is read for 2 seconds, and for 5 as long as it is empty: with a filter it may have fewer than limit, and none if there were none in 5 seconds, and still a `next`. Trades without a block time are not listed. Counts to the limit of lookups, 180 requests a minute together.
 //
 // Corresponds with GET /tokens/{mint}/trades (the `GetTrades` operationId).
 func (c *Client) GetTrades(ctx context.Context, mint Mint, params *GetTradesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7188,7 +7188,7 @@ type ClientWithResponsesInterface interface {
 
 	// GetTradesWithResponse What was traded of a mint
 	//
-	// Newest first by block time, then by place on the chain. A trade is a leg, one trade on one pool: a route over three pools is three. A page reads a bounded number of trades, so with a filter it may have fewer than limit, even none, and still a `next`. Trades without a block time are not listed. Counts to the limit of lookups, 180 requests a minute together.
+	// Newest first by block time, then by place on the chain. A trade is a leg, one trade on one pool: a route over three pools is three. A page is read for 2 seconds, and for 5 as long as it is empty: with a filter it may have fewer than limit, and none if there were none in 5 seconds, and still a `next`. Trades without a block time are not listed. Counts to the limit of lookups, 180 requests a minute together.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -11473,7 +11473,7 @@ func (c *ClientWithResponses) GetPoolsWithResponse(ctx context.Context, mint Min
 
 // GetTradesWithResponse What was traded of a mint
 //
-// Newest first by block time, then by place on the chain. A trade is a leg, one trade on one pool: a route over three pools is three. A page reads a bounded number of trades, so with a filter it may have fewer than limit, even none, and still a `next`. Trades without a block time are not listed. Counts to the limit of lookups, 180 requests a minute together.
+// Newest first by block time, then by place on the chain. A trade is a leg, one trade on one pool: a route over three pools is three. A page is read for 2 seconds, and for 5 as long as it is empty: with a filter it may have fewer than limit, and none if there were none in 5 seconds, and still a `next`. Trades without a block time are not listed. Counts to the limit of lookups, 180 requests a minute together.
 //
 // Returns a wrapper object for the known response body format(s).
 //

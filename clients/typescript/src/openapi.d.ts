@@ -173,7 +173,7 @@ export interface paths {
         };
         /**
          * What was traded of a mint
-         * @description Newest first by block time, then by place on the chain. A trade is a leg, one trade on one pool: a route over three pools is three. A page reads a bounded number of trades, so with a filter it may have fewer than limit, even none, and still a `next`. Trades without a block time are not listed. Counts to the limit of lookups, 180 requests a minute together.
+         * @description Newest first by block time, then by place on the chain. A trade is a leg, one trade on one pool: a route over three pools is three. A page is read for 2 seconds, and for 5 as long as it is empty: with a filter it may have fewer than limit, and none if there were none in 5 seconds, and still a `next`. Trades without a block time are not listed. Counts to the limit of lookups, 180 requests a minute together.
          */
         get: operations["getTrades"];
         put?: never;
