@@ -93,3 +93,16 @@ func TestVanishedTopicsShow(t *testing.T) {
 	n.awaitReady()
 	n.awaitHealth("kafka", true)
 }
+
+// TestARefusalNamesWhatIsMissing: each route about swaps says what it cannot tell.
+func TestARefusalNamesWhatIsMissing(t *testing.T) {
+	log, a := threeTokens()
+	n := startNode(t, log).awaitReady()
+	for path, what := range map[string]string{
+		"/tokens/" + a[0] + "/ohlcv": "candles are not available", "/tokens/" + a[0] + "/trades": "trades are not available", "/tokens/" + a[0] + "/pools": "pools are not available",
+		"/tokens/" + a[0] + "/liquidity/history": "liquidity is not available", "/pools/" + a[1] + "/liquidity": "liquidity is not available",
+		"/pools/" + a[1] + "/liquidity/history": "liquidity is not available", "/venues": "volumes of venues are not available",
+	} {
+		require.Contains(t, n.get(path).refused(t, 503), what, path)
+	}
+}

@@ -44,7 +44,7 @@ func (s *Server) getPoolLiquidity(c *fiber.Ctx) error {
 	}
 	page, err := s.deps.Market.PoolLiquidity(context.WithoutCancel(c.UserContext()), pool, before, int(limit))
 	if err != nil {
-		return s.marketError(err)
+		return s.marketError(err, "liquidity is")
 	}
 	return c.JSON(page)
 }
@@ -62,7 +62,7 @@ func (s *Server) getPoolLiquidityHistory(c *fiber.Ctx) error {
 	}
 	points, err := s.deps.Market.PoolReserves(context.WithoutCancel(c.UserContext()), pool, from, to, limit)
 	if err != nil {
-		return s.marketError(err)
+		return s.marketError(err, "liquidity is")
 	}
 	return c.JSON(poolReservesResponse{pool, points})
 }
@@ -74,13 +74,13 @@ func (s *Server) getLiquidityHistory(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	mint, err := s.marketMint(c)
+	mint, err := s.marketMint(c, "liquidity is")
 	if err != nil {
 		return err
 	}
 	points, err := s.deps.Market.MintLiquidity(context.WithoutCancel(c.UserContext()), mint, from, to, limit)
 	if err != nil {
-		return s.marketError(err)
+		return s.marketError(err, "liquidity is")
 	}
 	return c.JSON(liquidityResponse{mint, points})
 }
@@ -107,7 +107,7 @@ func (s *Server) marketPool(c *fiber.Ctx) (pubkey.Key, error) {
 	case err != nil:
 		return pool, newError(fiber.StatusNotFound, "pool %s is no address", quoted(text))
 	case s.deps.Market == nil:
-		return pool, noMarket()
+		return pool, noMarket("liquidity is")
 	}
 	return pool, nil
 }

@@ -70,7 +70,7 @@ func (s *Server) getCandles(c *fiber.Ctx) error {
 	if unit != string(market.USD) && unit != string(market.Quote) {
 		return invalid("in", quoted(unit), "must be usd or quote")
 	}
-	mint, err := s.marketMint(c)
+	mint, err := s.marketMint(c, "candles are")
 	if err != nil {
 		return err
 	}
@@ -78,14 +78,14 @@ func (s *Server) getCandles(c *fiber.Ctx) error {
 		Mint: mint, Interval: interval, From: time.Unix(from, 0), To: time.Unix(to, 0), Limit: int(limit), Pool: pool, In: market.Unit(unit),
 	})
 	if err != nil {
-		return s.marketError(err)
+		return s.marketError(err, "candles are")
 	}
 	return c.JSON(candlesResponse{mint, interval, market.Unit(unit), answer.Pool, answer.QuoteMint, answer.Candles})
 }
 
-// marketMint returns the mint of a request about swaps. It is an error if the mint is not in the
-// registry, or if the node has no ClickHouse.
-func (s *Server) marketMint(c *fiber.Ctx) (pubkey.Key, error) {
+// marketMint returns the mint of a request about swaps, for what is asked of it. It is an error if
+// the mint is not in the registry, or if the node has no ClickHouse.
+func (s *Server) marketMint(c *fiber.Ctx, what string) (pubkey.Key, error) {
 	mint, err := pathKey(c)
 	if err != nil {
 		return mint, err
@@ -94,24 +94,26 @@ func (s *Server) marketMint(c *fiber.Ctx) (pubkey.Key, error) {
 		return mint, unknownMint(mint.String())
 	}
 	if s.deps.Market == nil {
-		return mint, noMarket()
+		return mint, noMarket(what)
 	}
 	return mint, nil
 }
 
-func noMarket() *Error {
-	e := newError(fiber.StatusServiceUnavailable, "candles and pools are not available: ClickHouse does not answer, and they are not kept in memory; try again later")
+// noMarket says that something, such as "candles are", cannot be told now.
+func noMarket(what string) *Error {
+	e := newError(fiber.StatusServiceUnavailable, "%s not available: ClickHouse does not answer, and nothing of it is kept in memory; try again later", what)
 	e.headers = []string{fiber.HeaderRetryAfter, historyRetryAfter}
 	return e
 }
 
-// marketError returns the answer to a question about swaps that failed with err.
-func (s *Server) marketError(err error) error {
+// marketError returns the answer to a question about swaps that failed with err; what is as in
+// noMarket.
+func (s *Server) marketError(err error, what string) error {
 	if !errors.Is(err, clickhouse.ErrUnavailable) {
 		return err
 	}
 	if s.historyLog.due(s.deps.Now()) {
-		s.deps.Logger.Warn("candles and pools are not available", "err", err)
+		s.deps.Logger.Warn("candles, trades, pools and liquidity are not available", "err", err)
 	}
-	return noMarket()
+	return noMarket(what)
 }

@@ -22,13 +22,13 @@ func (s *Server) getPools(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	mint, err := s.marketMint(c)
+	mint, err := s.marketMint(c, "pools are")
 	if err != nil {
 		return err
 	}
 	pools, err := s.deps.Market.Pools(context.WithoutCancel(c.UserContext()), mint, int(limit))
 	if err != nil {
-		return s.marketError(err)
+		return s.marketError(err, "pools are")
 	}
 	return c.JSON(poolsResponse{mint, pools})
 }

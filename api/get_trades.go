@@ -30,16 +30,16 @@ func (s *Server) getTrades(c *fiber.Ctx) error {
 	if parseErr != nil || given && text == "" {
 		return invalid("before", quoted(text), "must be next of an earlier page, or the id of a trade")
 	}
-	mint, err := s.marketMint(c)
+	mint, err := s.marketMint(c, "trades are")
 	if err != nil {
 		return err
 	}
 	if s.deps.Trades == nil {
-		return noMarket()
+		return noMarket("trades are")
 	}
 	page, err := s.deps.Trades.Trades(context.WithoutCancel(c.UserContext()), mint, filter, before, int(limit))
 	if err != nil {
-		return s.marketError(err)
+		return s.marketError(err, "trades are")
 	}
 	return c.JSON(page)
 }

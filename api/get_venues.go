@@ -18,11 +18,11 @@ type venuesResponse struct {
 // getVenues is GET /venues: what was traded on each venue in 24 hours. It reads ClickHouse.
 func (s *Server) getVenues(c *fiber.Ctx) error {
 	if s.deps.Market == nil {
-		return noMarket()
+		return noMarket("volumes of venues are")
 	}
 	asOf, venues, err := s.deps.Market.Venues(context.WithoutCancel(c.UserContext()))
 	if err != nil {
-		return s.marketError(err)
+		return s.marketError(err, "volumes of venues are")
 	}
 	response := venuesResponse{Venues: venues}
 	if !asOf.IsZero() {
