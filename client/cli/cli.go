@@ -128,6 +128,15 @@ func answered[T any](a *ask, body []byte, show func(*T) error) error {
 // address matches a mint address: 32 bytes in base58.
 var address = regexp.MustCompile(`^[1-9A-HJ-NP-Za-km-z]{32,44}$`)
 
+// list writes a table. If it has no row, it says so in words.
+func (a *ask) list(table *terminal.Table, none string) error {
+	if table.Empty() {
+		fmt.Fprintln(a.notes, none)
+		return nil
+	}
+	return table.Write(a.out, a.paint)
+}
+
 // mint returns the mint that a person means by text, which is an address or a symbol. Of several
 // tokens with one symbol it takes the one that trades most, and prints how many others look like
 // it.

@@ -52,7 +52,7 @@ func (a *ask) showHistory(page *rest.HistoryResponse) error {
 			table.Row(terminal.Cell{}, terminal.Cell{}, terminal.Cell{}, terminal.Cell{Text: change(changes[j].Field, changes[j].Before, changes[j].After)}, terminal.Cell{})
 		}
 	}
-	if err := table.Write(a.out, a.paint); err != nil {
+	if err := a.list(&table, "nothing of it is known"); err != nil {
 		return err
 	}
 	if page.Next != nil {

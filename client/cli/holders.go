@@ -72,7 +72,7 @@ func (a *ask) showHolders(page *rest.HoldersResponse) error {
 		table.Row(terminal.Cell{Text: terminal.Count(h.Rank)}, terminal.Cell{Text: terminal.Amount(h.Amount, page.Decimals)}, terminal.Cell{Text: share},
 			terminal.Cell{Text: string(h.OwnerKind), Style: style}, terminal.Cell{Text: owner})
 	}
-	if err := table.Write(a.out, a.paint); err != nil {
+	if err := a.list(&table, "no holder of it is known"); err != nil {
 		return err
 	}
 	if page.Total != nil {

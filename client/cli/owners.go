@@ -57,7 +57,7 @@ func (a *ask) showOwner(page *rest.OwnerTokensResponse) error {
 		table.Row(terminal.Cell{Text: symbol, Style: terminal.Bold}, terminal.Cell{Text: amount}, terminal.Cell{Text: dollars(item.ValueUSD)}, terminal.Cell{Text: item.Mint},
 			terminal.Cell{Text: note, Style: terminal.Yellow})
 	}
-	if err := table.Write(a.out, a.paint); err != nil {
+	if err := a.list(&table, "it holds no token that is known"); err != nil {
 		return err
 	}
 	if more := page.Total - len(page.Items); more > 0 && page.Next != nil {
@@ -128,7 +128,7 @@ func (a *ask) showAccounts(ctx context.Context, page *rest.OwnerAccountsResponse
 		table.Row(terminal.Cell{Text: symbolOf(token, item.Mint), Style: terminal.Bold}, terminal.Cell{Text: amountOf(item.Amount, token)}, terminal.Cell{Text: state, Style: style},
 			terminal.Cell{Text: delegate, Style: terminal.Yellow}, terminal.Cell{Text: spend}, terminal.Cell{Text: item.Account})
 	}
-	if err := table.Write(a.out, a.paint); err != nil {
+	if err := a.list(&table, "no token account of it is known"); err != nil {
 		return err
 	}
 	a.noteState(page.Complete, page.SinceSlot, page.AsOfSlot)

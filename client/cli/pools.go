@@ -66,7 +66,7 @@ func (a *ask) showPools(ctx context.Context, page *rest.PoolsResponse) error {
 		table.Row(terminal.Cell{Text: pool.Venue, Style: terminal.Bold}, terminal.Cell{Text: first}, terminal.Cell{Text: second}, terminal.Cell{Text: dollars(pool.DailyVolumeUSD)},
 			terminal.Cell{Text: terminal.Count(pool.Trades)}, terminal.Cell{Text: a.ago(pool.CreatedAt)}, terminal.Cell{Text: pool.Pool})
 	}
-	return table.Write(a.out, a.paint)
+	return a.list(&table, "no pool of it is known")
 }
 
 func poolLiquidityCommand() *cobra.Command {
@@ -121,7 +121,7 @@ func (a *ask) showLiquidity(ctx context.Context, page *rest.PoolLiquidityRespons
 		table.Row(terminal.Cell{Text: a.ago(change.Time)}, terminal.Cell{Text: string(change.Kind), Style: terminal.Bold}, terminal.Cell{Text: moved(change.AmountA, change.MintA, change.DecimalsA)},
 			terminal.Cell{Text: second}, terminal.Cell{Text: or(change.LpAmount)}, terminal.Cell{Text: or(change.Provider), Style: terminal.Dim}, terminal.Cell{Text: change.Signature, Style: terminal.Dim})
 	}
-	if err := table.Write(a.out, a.paint); err != nil {
+	if err := a.list(&table, "nothing is known to have been put into it or taken out"); err != nil {
 		return err
 	}
 	if page.LpMint != nil {
@@ -167,7 +167,7 @@ func (a *ask) showReserves(ctx context.Context, page *rest.PoolReservesResponse)
 		table.Row(terminal.Cell{Text: hour(p.Time)}, terminal.Cell{Text: amountOf(p.ReserveA, tokens[p.MintA]) + " " + symbolOf(tokens[p.MintA], p.MintA)},
 			terminal.Cell{Text: amountOf(p.ReserveB, tokens[p.MintB]) + " " + symbolOf(tokens[p.MintB], p.MintB)})
 	}
-	return table.Write(a.out, a.paint)
+	return a.list(&table, "no hour of it is known")
 }
 
 func liquidityCommand() *cobra.Command {
@@ -199,7 +199,7 @@ func (a *ask) showLiquidityHistory(page *rest.LiquidityHistoryResponse) error {
 		p := &page.Points[i]
 		table.Row(terminal.Cell{Text: hour(p.Time)}, terminal.Cell{Text: dollars(p.LiquidityUSD)}, terminal.Cell{Text: terminal.Count(p.Pools)})
 	}
-	return table.Write(a.out, a.paint)
+	return a.list(&table, "no hour of it is known")
 }
 
 // hour formats the start of an hour in Unix seconds, in UTC.

@@ -63,7 +63,7 @@ func (a *ask) showTrades(page *rest.TradesResponse) error {
 			terminal.Cell{Text: value}, terminal.Cell{Text: trade.Venue}, terminal.Cell{Text: or(trade.Aggregator)}, terminal.Cell{Text: trade.Trader, Style: terminal.Dim},
 			terminal.Cell{Text: or(trade.Signature), Style: terminal.Dim})
 	}
-	if err := table.Write(a.out, a.paint); err != nil {
+	if err := a.list(&table, "no trade is known"); err != nil {
 		return err
 	}
 	if page.Next != nil {

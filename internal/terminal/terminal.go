@@ -102,6 +102,9 @@ func (t *Table) Row(cells ...Cell) {
 	t.rows = append(t.rows, cells)
 }
 
+// Empty reports whether there are no rows.
+func (t *Table) Empty() bool { return len(t.rows) == 0 }
+
 // Write writes the table. It writes nothing, not even the head, if there are no rows.
 func (t *Table) Write(w io.Writer, paint Paint) error {
 	if len(t.rows) == 0 {
