@@ -11,9 +11,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/mintlake/mintlake/ingest/source"
 	"github.com/mintlake/mintlake/operate/sizing"
+	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
 func of(t *testing.T, report *Report, name string) Check {
@@ -144,4 +146,16 @@ func TestAMintThatKeepsChangingIsReadOnceAMinute(t *testing.T) {
 	s.event("twice", nil, begin)
 	s.event("twice", nil, begin.Add(30*time.Second))
 	require.InDelta(t, 3+1+2, s.sample(begin.Add(180*time.Second)).ChangedReads, 0.1)
+}
+
+// TestDocumentsOfUnnamedMintsCount: a Metaplex update names only its account, and a document.
+func TestDocumentsOfUnnamedMintsCount(t *testing.T) {
+	s := newScale(10*time.Second, time.Minute)
+	for mint, uri := range map[string]string{"": "https://a.example/1.json\x00\x00", "mint": "https://a.example/2.json"} {
+		value, err := proto.Marshal(&eventspb.TokenEvent{Mint: []byte(mint), Payload: &eventspb.TokenEvent_MetadataSet{MetadataSet: &eventspb.MetadataSet{Uri: []byte(uri)}}})
+		require.NoError(t, err)
+		s.event(mint, value, time.Unix(1_000_000, 0))
+		s.event(mint, value, time.Unix(1_000_001, 0))
+	}
+	require.InDelta(t, 2, s.sample(time.Unix(1_000_002, 0)).Documents, 0)
 }

@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"bytes"
 	"context"
 	"sync"
 	"time"
@@ -38,7 +39,8 @@ type scale struct {
 	// whose mint has to be found first.
 	asked   float64
 	unnamed map[string]struct{}
-	uris    map[string]struct{}
+	// uris are the documents that events name.
+	uris map[string]struct{}
 }
 
 // change is the time of the first and the last change of a mint that were not read yet.
@@ -132,6 +134,9 @@ func (s *scale) event(key string, value []byte, now time.Time) bool {
 	if kind == schemas.KindInitializeMint {
 		s.units[sizing.NewMint]++
 	}
+	// Of an event that names only the metadata account, enrichment finds the mint, then reads the
+	// document too.
+	note(s.uris, string(bytes.Trim(event.GetMetadataSet().GetUri(), "\x00 \t\r\n")))
 	pending, waits := s.changed[key]
 	if waits && (now.Sub(pending.last) >= s.quiet || now.Sub(pending.first) >= s.most) {
 		s.reads++
@@ -159,7 +164,6 @@ func (s *scale) request(value []byte) bool {
 	if len(request.GetMint()) == 0 {
 		note(s.unnamed, string(request.GetMetadataAccount()))
 	}
-	note(s.uris, string(request.GetUri()))
 	return true
 }
 
