@@ -172,6 +172,19 @@ test("a wallet's token accounts say who may spend, and which are frozen", async 
   });
 });
 
+test("a node without balances says so once on a wallet's page", () =>
+  open("/coverage", async (page) => {
+    const message = "no balances are kept here";
+    let asked = 0;
+    await page.route("**/owners/*/*", (route) => (asked++, route.fulfill({ status: 404, json: { statusCode: 404, error: "Not Found", message } })));
+    await page.goto(`${base}/owner/${lake}`);
+    await page.waitForSelector(`.problem:has-text('${message}')`);
+    await until("three lists", () => asked === 3);
+    await page.waitForSelector("h2:text-is('Tokens, accounts and transfers')");
+    assert.equal(await page.locator(".problem").count(), 1);
+    await clean(page);
+  }, { expected: /status of 404/ }));
+
 test("a pool tells what was put in and taken out, and what it held", async () => {
   const { pool, mint } = await until("a pool whose liquidity changed", async () => {
     for (const { mint } of (await get("/tokens?limit=40&sort=volume&fields=mint")).items) {

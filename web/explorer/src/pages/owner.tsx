@@ -4,7 +4,7 @@ import type { OwnerAccount, OwnerAccounts, OwnerToken, OwnerTokens, OwnerTransfe
 import { count, short, usd } from "../format";
 import { useTitle, useTokens } from "../hooks";
 import { Owner, TransfersTable, Whole } from "../parts/balances";
-import { usePages } from "../parts/pages";
+import { type Pages, usePages } from "../parts/pages";
 import { Address, Amount, Called, Copy, More, OnChain, Price, Problem, Section, Usd } from "../parts/small";
 
 export function OwnerPage() {
@@ -23,15 +23,34 @@ export function OwnerPage() {
           </p>
         </div>
       </header>
-      <Held key={owner} base={`/owners/${encodeURIComponent(owner)}`} />
-      <Accounts key={`${owner} accounts`} base={`/owners/${encodeURIComponent(owner)}`} />
-      <Moves key={`${owner} transfers`} base={`/owners/${encodeURIComponent(owner)}`} />
+      <Holdings key={owner} base={`/owners/${encodeURIComponent(owner)}`} />
     </article>
   );
 }
 
-function Held({ base }: { base: string }) {
-  const { items, answer, error, more } = usePages<OwnerToken, OwnerTokens>(`${base}/tokens?limit=50`);
+/** Holdings are the lists of a wallet. A node without balances says so once. */
+function Holdings({ base }: { base: string }) {
+  const tokens = usePages<OwnerToken, OwnerTokens>(`${base}/tokens?limit=50`);
+  const accounts = usePages<OwnerAccount, OwnerAccounts>(`${base}/accounts?limit=50`);
+  const transfers = usePages<OwnerTransfer, OwnerTransfers>(`${base}/transfers?limit=50`);
+  const all = [tokens, accounts, transfers];
+  if (tokens.error && all.every(({ error, answer }) => error === tokens.error && !answer)) {
+    return (
+      <Section title="Tokens, accounts and transfers">
+        <Problem>{tokens.error}</Problem>
+      </Section>
+    );
+  }
+  return (
+    <>
+      <Held of={tokens} />
+      <Accounts of={accounts} />
+      <Moves of={transfers} />
+    </>
+  );
+}
+
+function Held({ of: { items, answer, error, more } }: { of: Pages<OwnerToken, OwnerTokens> }) {
   const worth = items.reduce((sum, { value_usd }) => sum + (value_usd ?? 0), 0);
   return (
     <Section title="Tokens" aside={answer && <Whole of={answer} />}>
@@ -81,8 +100,7 @@ function Held({ base }: { base: string }) {
   );
 }
 
-function Accounts({ base }: { base: string }) {
-  const { items, answer, error, more } = usePages<OwnerAccount, OwnerAccounts>(`${base}/accounts?limit=50`);
+function Accounts({ of: { items, answer, error, more } }: { of: Pages<OwnerAccount, OwnerAccounts> }) {
   const { tokens } = useTokens(items.map(({ mint }) => mint));
   const amountOf = (raw: string | null, mint: string) => {
     const token = tokens.get(mint);
@@ -134,8 +152,7 @@ function Accounts({ base }: { base: string }) {
   );
 }
 
-function Moves({ base }: { base: string }) {
-  const { items, answer, error, more } = usePages<OwnerTransfer, OwnerTransfers>(`${base}/transfers?limit=50`);
+function Moves({ of: { items, answer, error, more } }: { of: Pages<OwnerTransfer, OwnerTransfers> }) {
   const { tokens } = useTokens(items.flatMap(({ mint }) => (mint == null ? [] : [mint])));
   return (
     <Section title="Transfers">

@@ -26,9 +26,11 @@ export interface Pages<Item, Answer extends Page> {
 /** usePages loads a list page by page. The component has the path as its key: a cursor is good for one list. */
 export function usePages<Item, Answer extends Page>(path: string, { list, place } = usual as unknown as Kind<Item, Answer>): Pages<Item, Answer> {
   const [state, setState] = useState<{ items: Item[]; answer?: Answer; error?: string }>({ items: [] });
-  const [cursor, setCursor] = useState("");
+  // Another try at the same place is another object.
+  const [from, setFrom] = useState({ cursor: "" });
   useEffect(() => {
     const abort = new AbortController();
+    const { cursor } = from;
     const url = cursor === "" ? path : `${path}${path.includes("?") ? "&" : "?"}${place}=${encodeURIComponent(cursor)}`;
     get<Answer>(url, abort.signal).then(
       (answer) => setState((now) => ({ items: cursor === "" ? list(answer) : [...now.items, ...list(answer)], answer })),
@@ -37,7 +39,7 @@ export function usePages<Item, Answer extends Page>(path: string, { list, place 
       },
     );
     return () => abort.abort();
-  }, [path, cursor]);
+  }, [path, from]);
   const next = state.answer?.next;
-  return { items: state.items, answer: state.answer, error: state.error, more: next ? () => setCursor(next) : undefined };
+  return { items: state.items, answer: state.answer, error: state.error, more: next ? () => setFrom({ cursor: next }) : undefined };
 }
