@@ -39,15 +39,6 @@ func (u U128) IsZero() bool { return u == U128{} }
 // Less returns whether u is below v.
 func (u U128) Less(v U128) bool { return u.Hi < v.Hi || u.Hi == v.Hi && u.Lo < v.Lo }
 
-// DivideUp sets q to a/d rounded up, to 0 if d is 0. q may be a.
-func DivideUp(q, a, d *uint256.Int) {
-	var rest uint256.Int
-	q.DivMod(a, d, &rest)
-	if !rest.IsZero() {
-		q.AddUint64(q, 1)
-	}
-}
-
 // Shortfall returns by how much out falls short of what the price before a trade gives, in basis
 // points of that, rounded up; 0 if it does not.
 func Shortfall(spot *uint256.Int, out uint64) (bps uint64) {
@@ -61,5 +52,19 @@ func Shortfall(spot *uint256.Int, out uint64) (bps uint64) {
 		return 10_000
 	}
 	DivideUp(&result, &result, spot)
+	return result.Uint64()
+}
+
+// RootImpact returns how much worse than the price √P₀² the execution at √P₀·√P₁ is, in basis
+// points, rounded up. The roots have 128 bits at most.
+func RootImpact(before, after *uint256.Int) (bps uint64) {
+	less, more := before, after
+	if more.Lt(less) {
+		less, more = more, less
+	}
+	var result uint256.Int
+	result.Sub(more, less)
+	result.Mul(&result, uint256.NewInt(10_000))
+	DivideUp(&result, &result, more)
 	return result.Uint64()
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/holiman/uint256"
 
 	"github.com/mintlake/mintlake/swap/venue"
+	"github.com/mintlake/mintlake/swap/venue/arith"
 )
 
 // A pool has one price range. Liquidity L and square root prices √P are Q64.64; P is the price of
@@ -33,14 +34,14 @@ func (s *state) sellExact(m *move, amount uint64, aToB bool) error {
 		change.Mul(&change, &s.price)
 		change.Add(&change, &s.liquidity)
 		var product uint256.Int
-		divideUp(&next, product.Mul(&s.liquidity, &s.price), &change)
+		arith.DivideUp(&next, product.Mul(&s.liquidity, &s.price), &change)
 		if next.Lt(&s.low) {
 			return errRange
 		}
 	} else {
 		// √P₁ = √P+⌊amount·2¹²⁸/L⌋
 		change.Lsh(&change, 128)
-		change.Div(&change, &s.liquidity)
+		arith.Divide(&change, &change, &s.liquidity)
 		next.Add(&s.price, &change)
 		if next.Gt(&s.high) {
 			return errRange
@@ -58,7 +59,7 @@ func (s *state) buyExact(m *move, amount uint64, aToB bool) error {
 		// √P₁ = √P−⌈amount·2¹²⁸/L⌉
 		change.Lsh(&change, 128)
 		var quotient uint256.Int
-		divideUp(&quotient, &change, &s.liquidity)
+		arith.DivideUp(&quotient, &change, &s.liquidity)
 		if !quotient.Lt(&s.price) {
 			return errRange
 		}
@@ -74,7 +75,7 @@ func (s *state) buyExact(m *move, amount uint64, aToB bool) error {
 		}
 		change.Sub(&s.liquidity, &change)
 		var product uint256.Int
-		divideUp(&next, product.Mul(&s.liquidity, &s.price), &change)
+		arith.DivideUp(&next, product.Mul(&s.liquidity, &s.price), &change)
 		if next.Gt(&s.high) {
 			return errRange
 		}
@@ -100,22 +101,13 @@ func (s *state) amounts(amount *uint64, next *uint256.Int, ofA, up bool) error {
 		divisor.Lsh(divisor.SetOne(), 128)
 	}
 	if up {
-		divideUp(&result, &difference, &divisor)
+		arith.DivideUp(&result, &difference, &divisor)
 	} else {
-		result.Div(&difference, &divisor)
+		arith.Divide(&result, &difference, &divisor)
 	}
 	if !result.IsUint64() {
 		return fmt.Errorf("%w: it would move more than 64 bits", venue.ErrTooLarge)
 	}
 	*amount = result.Uint64()
 	return nil
-}
-
-// divideUp sets q to ⌈a/d⌉.
-func divideUp(q, a, d *uint256.Int) {
-	var rest uint256.Int
-	q.DivMod(a, d, &rest)
-	if !rest.IsZero() {
-		q.AddUint64(q, 1)
-	}
 }

@@ -1,9 +1,8 @@
 package dammv2
 
 import (
-	"github.com/holiman/uint256"
-
 	"github.com/mintlake/mintlake/swap/venue"
+	"github.com/mintlake/mintlake/swap/venue/arith"
 )
 
 // computeUnits is what a swap may use. 21,000 to 27,000 were measured with plain tokens; Token-2022
@@ -37,25 +36,11 @@ func (p *Pool) Quote(o venue.Order) (venue.Quote, error) {
 		return venue.Quote{}, err
 	}
 	q.Fees.Add(venue.FeePool, !r.feeOnInput, r.fee)
-	q.ImpactBps, q.ComputeUnits, q.Accounts = p.state.impact(&r.move.price), computeUnits, accountsOfSwap
+	q.ImpactBps, q.ComputeUnits, q.Accounts = arith.RootImpact(&p.state.price, &r.move.price), computeUnits, accountsOfSwap
 	q.Features = q.Features.With(featureExactOut, o.ExactOut).With(featureFeeOnInput, r.feeOnInput).With(featureFeeInB, p.state.collect == collectOnlyB).
 		With(featureSchedule, p.state.base.frequency != 0).With(featureExponential, p.state.base.frequency != 0 && p.state.base.mode == modeExponential).
 		With(featureDynamicFee, p.state.dynamic.on).With(featureTransferFee, pair.Taxed())
 	return q, nil
-}
-
-// impact returns how much worse than the price √P₀² the execution at √P₀·√P₁ is, in basis points,
-// rounded up.
-func (s *state) impact(next *uint256.Int) uint64 {
-	less, more := s.price, *next
-	if more.Lt(&less) {
-		less, more = more, less
-	}
-	var bps uint256.Int
-	less.Sub(&more, &less)
-	less.Mul(&less, uint256.NewInt(10_000))
-	divideUp(&bps, &less, &more)
-	return bps.Uint64()
 }
 
 // Instructions implements venue.Pool: swap(amount_in, minimum_amount_out), or swap2(amount_out,

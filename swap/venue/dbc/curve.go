@@ -6,6 +6,7 @@ import (
 	"github.com/holiman/uint256"
 
 	"github.com/mintlake/mintlake/swap/venue"
+	"github.com/mintlake/mintlake/swap/venue/arith"
 )
 
 // Liquidity L and square root prices √P are Q64.64; P is the price of the coin in the quote token.
@@ -46,9 +47,8 @@ func quote(low, high, liquidity *uint256.Int, up bool) (amount uint64, ok bool) 
 }
 
 func quotient(n, d *uint256.Int, up bool) (amount uint64, ok bool) {
-	var q, rest uint256.Int
-	q.DivMod(n, d, &rest)
-	if up && !rest.IsZero() {
+	var q uint256.Int
+	if arith.Divide(&q, n, d) && up {
 		q.AddUint64(&q, 1)
 	}
 	return q.Uint64(), q.IsUint64()
@@ -96,6 +96,12 @@ func (c *config) sell(price *uint256.Int, amount uint64, exactOut bool) (m move,
 			continue
 		}
 		liquidity := &c.curve[i].liquidity
+		var next uint256.Int
+		if !exactOut && belowForBase(&next, &m.price, liquidity, amount) && next.Gt(low) {
+			// A price above low is the same as amount < Δbase, which takes another division.
+			given, fits := quote(&next, &m.price, liquidity, false)
+			return m, m.add(amount, given, false, fits, &next)
+		}
 		whole, fits := sold(low, &m.price, liquidity, exactOut)
 		last := i == 0 && exactOut // the program lets the last segment give all that it has
 		if fits && (amount > whole || amount == whole && !last) {
@@ -106,11 +112,8 @@ func (c *config) sell(price *uint256.Int, amount uint64, exactOut bool) (m move,
 			amount -= whole
 			continue
 		}
-		var next uint256.Int
 		if exactOut {
 			err = belowForQuote(&next, &m.price, liquidity, amount)
-		} else {
-			belowForBase(&next, &m.price, liquidity, amount)
 		}
 		if err != nil || next.Lt(low) {
 			return m, errEnd
@@ -166,8 +169,8 @@ func (c *config) buy(price *uint256.Int, amount uint64, exactOut bool) (m move, 
 }
 
 // belowForBase is ⌈L·√P/(L+amount·√P)⌉. Where the product exceeds 128 bits, the program takes
-// ⌊L/(⌊L/√P⌋+amount)⌋.
-func belowForBase(next, price, liquidity *uint256.Int, amount uint64) {
+// ⌊L/(⌊L/√P⌋+amount)⌋, and exact is false.
+func belowForBase(next, price, liquidity *uint256.Int, amount uint64) (exact bool) {
 	var n, d uint256.Int
 	n.SetUint64(amount)
 	d.Mul(&n, price)
@@ -175,11 +178,12 @@ func belowForBase(next, price, liquidity *uint256.Int, amount uint64) {
 		d.Div(liquidity, price)
 		d.Add(&d, &n)
 		next.Div(liquidity, &d)
-		return
+		return false
 	}
 	d.Add(&d, liquidity)
 	n.Mul(liquidity, price)
-	divideUp(next, &n, &d)
+	arith.DivideUp(next, &n, &d)
+	return true
 }
 
 // belowForQuote is √P−⌈amount·2¹²⁸/L⌉.
@@ -187,7 +191,7 @@ func belowForQuote(next, price, liquidity *uint256.Int, amount uint64) error {
 	var n, q uint256.Int
 	n.SetUint64(amount)
 	n.Lsh(&n, 128)
-	divideUp(&q, &n, liquidity)
+	arith.DivideUp(&q, &n, liquidity)
 	if q.Gt(price) {
 		return errEnd
 	}
@@ -200,7 +204,7 @@ func aboveForQuote(next, price, liquidity *uint256.Int, amount uint64) {
 	var n uint256.Int
 	n.SetUint64(amount)
 	n.Lsh(&n, 128)
-	n.Div(&n, liquidity)
+	arith.Divide(&n, &n, liquidity)
 	next.Add(price, &n)
 }
 
@@ -214,15 +218,6 @@ func aboveForBase(next, price, liquidity *uint256.Int, amount uint64) error {
 	}
 	d.Sub(liquidity, &n)
 	n.Mul(liquidity, price)
-	divideUp(next, &n, &d)
+	arith.DivideUp(next, &n, &d)
 	return nil
-}
-
-// divideUp is ⌈n/d⌉.
-func divideUp(q, n, d *uint256.Int) {
-	var rest uint256.Int
-	q.DivMod(n, d, &rest)
-	if !rest.IsZero() {
-		q.AddUint64(q, 1)
-	}
 }

@@ -137,9 +137,9 @@ func (f *baseFee) onIncluded(amount uint64) (uint64, error) {
 	}
 	sum.Add(&sum, &more)
 	// ⌈fee⌉, then ⌈fee·10⁹/amount⌉
-	divideUp(&whole, &sum, uint256.NewInt(feeDivisor))
+	arith.DivideUp(&whole, &sum, uint256.NewInt(feeDivisor))
 	more.Mul(&whole, uint256.NewInt(feeDivisor))
-	divideUp(&whole, &more, uint256.NewInt(amount))
+	arith.DivideUp(&whole, &more, uint256.NewInt(amount))
 	if !whole.IsUint64() {
 		return 0, errLarge
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/holiman/uint256"
 
 	"github.com/mintlake/mintlake/swap/venue"
+	"github.com/mintlake/mintlake/swap/venue/arith"
 )
 
 // computeUnits is what a swap may use. 38,000 to 75,000 were measured; Token-2022 transfers take
@@ -171,27 +172,13 @@ func (p *Pool) Quote(o venue.Order) (venue.Quote, error) {
 		return venue.Quote{}, err
 	}
 	q.Fees.Add(venue.FeePool, !r.feeOnInput, r.fee)
-	q.ImpactBps, q.ComputeUnits, q.Accounts = p.impact(&r.price), computeUnits, accountsOfSwap
+	q.ImpactBps, q.ComputeUnits, q.Accounts = arith.RootImpact(&p.state.price, &r.price), computeUnits, accountsOfSwap
 	f := &p.config.base
 	schedule := f.mode != modeLimiter && f.second != 0
 	q.Features = q.Features.With(featureExactOut, o.ExactOut).With(featureFeeOnInput, r.feeOnInput).With(featureFeeInOutput, p.config.collect == collectOutput).
 		With(featureSchedule, schedule).With(featureExponential, schedule && f.mode == modeExponential).With(featureLimiter, r.limited).
 		With(featureDynamicFee, p.config.dynamic.on).With(featureTransferFee, pair.Taxed())
 	return q, nil
-}
-
-// impact returns how much worse than the price √P₀² the execution at √P₀·√P₁ is, in basis points,
-// rounded up.
-func (p *Pool) impact(next *uint256.Int) uint64 {
-	less, more := p.state.price, *next
-	if more.Lt(&less) {
-		less, more = more, less
-	}
-	var bps uint256.Int
-	less.Sub(&more, &less)
-	less.Mul(&less, uint256.NewInt(10_000))
-	divideUp(&bps, &less, &more)
-	return bps.Uint64()
 }
 
 // Instructions implements venue.Pool: swap2(amount, limit, mode). The program id in place of the
