@@ -85,7 +85,8 @@ func goFiles(t *testing.T, root string) []string {
 		if err != nil {
 			return err
 		}
-		if entry.IsDir() && path != root && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "node_modules") {
+		// third_party is the code of others.
+		if entry.IsDir() && path != root && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "node_modules" || entry.Name() == "third_party") {
 			return filepath.SkipDir
 		}
 		if entry.Type().IsRegular() && strings.HasSuffix(path, ".go") {
