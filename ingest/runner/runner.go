@@ -67,10 +67,10 @@ type StreamWriter interface {
 // decodeWorkers is how many goroutines decode blocks.
 const decodeWorkers = 2
 
-// maxSeenMints bounds the mints that are remembered as sighted, about 40 bytes each. Beyond it,
-// those not seen for the longest time are forgotten and sighted again. The same bound holds for
-// pools.
-const maxSeenMints = 2_000_000
+// maxSeenMints bounds the mints that are remembered as sighted, some 20 bytes each: twice as many
+// as there are on mainnet. Beyond half of it, those not seen for the longest time may be forgotten
+// and sighted again, which changes no token. The same bound holds for pools.
+const maxSeenMints = 100_000_000
 
 // Config configures a Runner. The zero value of each field takes its default.
 type Config struct {

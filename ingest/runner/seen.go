@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"hash/maphash"
 	"math"
 
 	"github.com/mintlake/mintlake/schemas/pubkey"
@@ -26,41 +27,108 @@ func seenAt(slot uint64, timed bool) uint64 {
 // approximate LRU of two generations. When the young one has reached half the bound, it becomes the
 // older one, and the previous older one is forgotten. add moves a mint into the young generation,
 // so mints in use stay.
-//
-// A key is the first 16 bytes of a mint: nobody can find two mints that share them.
 type seenMints struct {
 	half         int
-	young, older map[[16]byte]uint64
+	seed         maphash.Seed
+	young, older *slotTable
 }
 
 func newSeenMints(limit int) *seenMints {
-	return &seenMints{half: max(limit/2, 1), young: make(map[[16]byte]uint64)}
+	return &seenMints{half: max(limit/2, 1), seed: maphash.MakeSeed(), young: &slotTable{}, older: &slotTable{}}
 }
 
 func (s *seenMints) has(mint pubkey.Key) bool {
-	k := [16]byte(mint[:16])
-	if _, ok := s.young[k]; ok {
+	k := maphash.Bytes(s.seed, mint[:])
+	if _, ok := s.young.get(k); ok {
 		return true
 	}
-	_, ok := s.older[k]
+	_, ok := s.older.get(k)
 	return ok
 }
 
 // add remembers the mint. It returns true if the mint is new, or was seen only at higher slots
 // before, which happens when a gap is filled later.
 func (s *seenMints) add(mint pubkey.Key, slot uint64) bool {
-	k := [16]byte(mint[:16])
-	lowest, known := s.young[k]
+	k, at := maphash.Bytes(s.seed, mint[:]), uint32(min(slot, math.MaxUint32))
+	lowest, known := s.young.get(k)
 	if !known {
-		lowest, known = s.older[k]
-		if len(s.young) >= s.half {
-			s.young, s.older = make(map[[16]byte]uint64), s.young
+		lowest, known = s.older.get(k)
+		if s.young.size >= s.half {
+			s.young, s.older = &slotTable{}, s.young
 		}
 	}
-	news := !known || slot < lowest
+	news := !known || at < lowest
 	if news {
-		lowest = slot
+		lowest = at
 	}
-	s.young[k] = lowest
+	s.young.put(k, lowest)
 	return news
+}
+
+// slotTable maps hashes of mints to slots, in 16 to 24 bytes each; a Go map of the mints takes
+// twice that. Two of 30 million mints have the same hash with a chance of one in 40,000: the later
+// one is not sighted until the next start. Nobody can look for such a pair, as the seed is of this
+// process.
+//
+// Slots of 2^32 - 1 and above, which the chain reaches in 2050, are remembered as that.
+type slotTable struct {
+	// shards are by the hash's lowest byte. One grows at a time, so growing takes little memory.
+	shards [256]slotShard
+	size   int
+}
+
+// slotShard is a hash table with open addressing. An empty place has the hash 0.
+type slotShard struct {
+	hashes []uint64
+	slots  []uint32
+	used   int
+}
+
+func (t *slotTable) get(hash uint64) (slot uint32, ok bool) {
+	shard := &t.shards[byte(hash)]
+	if shard.used == 0 {
+		return 0, false
+	}
+	at := shard.place(hash)
+	return shard.slots[at], shard.hashes[at] != 0
+}
+
+func (t *slotTable) put(hash uint64, slot uint32) {
+	shard := &t.shards[byte(hash)]
+	if shard.used*4 >= len(shard.hashes)*3 {
+		shard.grow()
+	}
+	at := shard.place(hash)
+	if shard.hashes[at] == 0 {
+		shard.hashes[at] = max(hash, 1)
+		shard.used++
+		t.size++
+	}
+	shard.slots[at] = slot
+}
+
+// place returns where the hash is, or else the empty place for it.
+func (s *slotShard) place(hash uint64) int {
+	hash = max(hash, 1)
+	// The highest 32 bits, scaled to the size of the table.
+	at := int((hash >> 32) * uint64(len(s.hashes)) >> 32)
+	for s.hashes[at] != 0 && s.hashes[at] != hash {
+		if at++; at == len(s.hashes) {
+			at = 0
+		}
+	}
+	return at
+}
+
+// grow makes the table half as large again.
+func (s *slotShard) grow() {
+	old := *s
+	size := max(len(old.hashes)*3/2, 16)
+	s.hashes, s.slots = make([]uint64, size), make([]uint32, size)
+	for i, hash := range old.hashes {
+		if hash != 0 {
+			at := s.place(hash)
+			s.hashes[at], s.slots[at] = hash, old.slots[i]
+		}
+	}
 }
