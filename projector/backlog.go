@@ -18,9 +18,10 @@ type Dirty struct {
 	Mints []pubkey.Key
 }
 
-// maxDirtyMints bounds the mints that are remembered, some 10 MB. Beyond it folding all
-// mints in the table's own order costs no more than looking for these among them.
-const maxDirtyMints = 200_000
+// maxDirtyMints bounds the mints that are remembered, some 60 MB. Beyond it all mints are folded in
+// the table's own order: of eight million mints that costs as much as looking for these among them
+// (see foldsAll), of thirty million four times as much.
+const maxDirtyMints = 1_000_000
 
 // backlog has the mints that are stored and not folded yet, and the offsets whose commit waits for
 // that fold. A kill may lose it: offsets are committed only after the fold, so the records come
