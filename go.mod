@@ -152,3 +152,5 @@ require (
 )
 
 replace github.com/rpcpool/yellowstone-grpc/examples/golang => ./third_party/yellowstone-grpc
+
+replace github.com/twmb/franz-go/pkg/kfake => ./third_party/kfake

@@ -6,6 +6,8 @@ replace github.com/mintlake/mintlake => ..
 
 replace github.com/rpcpool/yellowstone-grpc/examples/golang => ../third_party/yellowstone-grpc
 
+replace github.com/twmb/franz-go/pkg/kfake => ../third_party/kfake
+
 require (
 	github.com/ClickHouse/clickhouse-go/v2 v2.50.0
 	github.com/blevesearch/bleve/v2 v2.5.7

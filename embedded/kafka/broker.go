@@ -138,7 +138,7 @@ func (b *Broker) run(ctx context.Context) error {
 		return err
 	}
 	defer dir.close()
-	tracker, err := b.checkLog(dir)
+	tracker, report, err := b.checkLog(dir)
 	if err != nil {
 		return err
 	}
@@ -160,6 +160,11 @@ func (b *Broker) run(ctx context.Context) error {
 	}
 	var tracking sync.WaitGroup
 	tracking.Go(func() { b.trackLog(ctx, tracker) })
+	tracking.Go(func() {
+		if err := b.verifyClosed(ctx, dir, report, tracker); err != nil {
+			stop(fmt.Errorf("%w: %w", errVerify, err))
+		}
+	})
 	defer func() {
 		cluster.Close()
 		tracking.Wait()
@@ -178,7 +183,7 @@ func (b *Broker) run(ctx context.Context) error {
 	b.logger.Info("embedded kafka serves", "addr", listener.Addr().String(), "data_dir", b.cfg.DataDir)
 
 	b.keepRetention(ctx, cluster)
-	if err := context.Cause(ctx); errors.Is(err, errSync) {
+	if err := context.Cause(ctx); errors.Is(err, errSync) || errors.Is(err, errVerify) {
 		return err
 	}
 	return nil
@@ -186,6 +191,10 @@ func (b *Broker) run(ctx context.Context) error {
 
 // errSync ends the broker after a failed fsync: it must not acknowledge what is not on disk.
 var errSync = errors.New("the disk refused to keep what was written; look at its state before the next start")
+
+// errVerify ends the broker when a closed segment is damaged: the log is not whole, and only a
+// start after a repair may serve it.
+var errVerify = errors.New("the check of closed segments ended the broker")
 
 // keepRetention deletes expired records now and then until ctx ends. kfake's own timer starts only
 // when a topic is created or altered, so after a restart nothing would ever expire.

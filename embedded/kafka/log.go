@@ -16,20 +16,21 @@ import (
 	"github.com/mintlake/mintlake/internal/meter"
 )
 
-// checkLog checks the whole log before kfake opens it: kfake would cut it off at the first batch
-// that it cannot read. Damage that no crash explains is a *StartError with ErrDamaged, a repair
-// that is not done one with ErrRepairPending.
-func (b *Broker) checkLog(dir *dataDir) (*segments.Tracker, error) {
+// checkLog checks the log before kfake opens it: kfake would cut it off at the first batch that it
+// cannot read. Closed segments that nobody wrote to since are left to verifyClosed. Damage that no
+// crash explains is a *StartError with ErrDamaged, a repair that is not done one with
+// ErrRepairPending.
+func (b *Broker) checkLog(dir *dataDir) (*segments.Tracker, *segments.Report, error) {
 	if pending, err := segments.ReadPending(dir.path); err != nil || pending != nil && !b.cfg.Repairing {
-		return nil, &StartError{Reason: ErrRepairPending, Where: dir.path, Cause: err, Do: repairCommand(dir.path)}
+		return nil, nil, &StartError{Reason: ErrRepairPending, Where: dir.path, Cause: err, Do: repairCommand(dir.path)}
 	}
 	begin := time.Now()
-	report, err := segments.Check(dir.path, b.meter)
+	report, err := segments.CheckOpen(dir.path, b.meter)
 	if err != nil {
-		return nil, fmt.Errorf("embedded kafka: check the log: %w", err)
+		return nil, nil, fmt.Errorf("embedded kafka: check the log: %w", err)
 	}
 	if err := refuseDamage(dir.path, report); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	logNotices(b.logger, report)
 	b.metrics.lost.Set(float64(len(report.Lost)))
@@ -37,14 +38,36 @@ func (b *Broker) checkLog(dir *dataDir) (*segments.Tracker, error) {
 		b.logger.Warn("records were lost to damage on disk", "topic", lost.Topic, "partition", lost.Partition, "from_offset", lost.From, "to_offset", lost.To)
 	}
 	if err := report.Prepare(dir.path); err != nil {
-		return nil, fmt.Errorf("embedded kafka: %w", err)
+		return nil, nil, fmt.Errorf("embedded kafka: %w", err)
 	}
 	tracker, err := segments.Track(dir.path, report)
 	if err != nil {
-		return nil, fmt.Errorf("embedded kafka: %w", err)
+		return nil, nil, fmt.Errorf("embedded kafka: %w", err)
 	}
-	b.logger.Info("embedded kafka has checked its log", "bytes", report.Bytes, "seconds", time.Since(begin).Seconds())
-	return tracker, nil
+	b.logger.Info("embedded kafka has checked its log", "bytes", report.Bytes, "unread", report.Unread(), "seconds", time.Since(begin).Seconds())
+	return tracker, report, nil
+}
+
+// verifyClosed reads the closed segments that checkLog did not, while the broker serves. If one is
+// damaged, it returns a *StartError with ErrDamaged, and the next start reads that segment, too.
+func (b *Broker) verifyClosed(ctx context.Context, dir *dataDir, report *segments.Report, tracker *segments.Tracker) error {
+	if report.Unread() == 0 {
+		return nil
+	}
+	found, err := report.Verify(ctx, dir.broker())
+	if err != nil {
+		return fmt.Errorf("embedded kafka: %w", err)
+	}
+	if found == nil {
+		if ctx.Err() == nil {
+			b.logger.Info("embedded kafka has read its closed segments", "bytes", report.Unread())
+		}
+		return nil
+	}
+	if err := tracker.Distrust(found); err != nil {
+		b.logger.Warn("embedded kafka notes what is on disk", "ok", false, "err", err)
+	}
+	return refuseDamage(dir.path, &segments.Report{Damages: []segments.Damage{found.Damage}})
 }
 
 // refuseDamage returns a *StartError if the report has damage.

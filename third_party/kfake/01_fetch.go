@@ -259,13 +259,17 @@ func (c *Cluster) handleFetch(creq *clientReq, w *watchFetch) (kmsg.Response, er
 			// Walk batches starting from the found position (segIdx, metaIdx).
 			// The first segment starts at metaIdx; subsequent segments start at 0.
 			for si := segIdx; si < len(pd.segments); si++ {
-				seg := &pd.segments[si]
 				startIdx := 0
 				if si == segIdx {
 					startIdx = metaIdx
 				}
-				for batchIdx := startIdx; batchIdx < len(seg.index); batchIdx++ {
-					m := &seg.index[batchIdx]
+				index, err := pd.batches(si)
+				if err != nil {
+					returnEarly = true // UnknownServerError
+					break out
+				}
+				for batchIdx := startIdx; batchIdx < len(index); batchIdx++ {
+					m := &index[batchIdx]
 					if readCommitted && m.firstOffset >= pd.lastStableOffset {
 						break
 					}
@@ -435,13 +439,19 @@ full:
 		// The first segment starts at metaIdx; subsequent segments start at 0.
 	segments:
 		for si := segIdx; si < len(pd.segments); si++ {
-			seg := &pd.segments[si]
 			startIdx := 0
 			if si == segIdx {
 				startIdx = metaIdx
 			}
-			for batchIdx := startIdx; batchIdx < len(seg.index); batchIdx++ {
-				m := &seg.index[batchIdx]
+			index, err := pd.batches(si)
+			if err != nil {
+				if pBatchesAdded == 0 {
+					sp.ErrorCode = kerr.UnknownServerError.Code
+				}
+				break segments
+			}
+			for batchIdx := startIdx; batchIdx < len(index); batchIdx++ {
+				m := &index[batchIdx]
 				if readCommitted && m.firstOffset >= pd.lastStableOffset {
 					break segments
 				}

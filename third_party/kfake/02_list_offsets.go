@@ -161,7 +161,9 @@ func (c *Cluster) handleListOffsets(creq *clientReq) (kmsg.Response, error) {
 				// believe it consumed an epoch above the historical
 				// records it is about to read.
 				if segIdx, metaIdx, ok, atEnd := pd.searchOffset(pd.logStartOffset); ok && !atEnd {
-					sp.LeaderEpoch = pd.segments[segIdx].index[metaIdx].epoch
+					if index := pd.index(segIdx); metaIdx < len(index) {
+						sp.LeaderEpoch = index[metaIdx].epoch
+					}
 				}
 			case -1:
 				sp.Offset = pd.highWatermark
@@ -218,12 +220,15 @@ func (c *Cluster) handleListOffsets(creq *clientReq) (kmsg.Response, error) {
 // timestamp none of its records carry.
 func (c *Cluster) offsetOfMaxTimestamp(pd *partData) (offset, timestamp int64, epoch int32, found bool, err error) {
 	si := pd.maxTimestampSegment()
-	if si < 0 || pd.segments[si].maxBatch.nbytes == 0 {
+	if si < 0 {
 		return 0, 0, 0, false, nil
 	}
+	m, err := pd.findMaxBatch(si)
+	if err != nil || m.nbytes == 0 {
+		return 0, 0, 0, false, err
+	}
 	seg := &pd.segments[si]
-	m := &seg.maxBatch
-	batch, err := c.readBatchFull(pd, si, m)
+	batch, err := c.readBatchFull(pd, si, &m)
 	if err != nil {
 		return 0, 0, 0, false, err
 	}
@@ -263,12 +268,15 @@ func (c *Cluster) offsetForTimestamp(pd *partData, ts int64) (offset, timestamp 
 	if si == len(pd.segments) {
 		return 0, 0, 0, false, nil
 	}
-	seg := &pd.segments[si]
-	mi := sort.Search(len(seg.index), func(i int) bool {
-		return seg.index[i].maxEarlierTimestamp >= ts
+	index, err := pd.batches(si)
+	if err != nil {
+		return 0, 0, 0, false, err
+	}
+	mi := sort.Search(len(index), func(i int) bool {
+		return index[i].maxEarlierTimestamp >= ts
 	})
-	for ; mi < len(seg.index); mi++ {
-		m := &seg.index[mi]
+	for ; mi < len(index); mi++ {
+		m := &index[mi]
 		if m.maxTimestamp < ts || m.firstOffset+int64(m.lastOffsetDelta) < pd.logStartOffset {
 			continue
 		}

@@ -113,7 +113,7 @@ func (c *Cluster) handleOffsetForLeaderEpoch(creq *clientReq) (kmsg.Response, er
 
 			// Two-level binary search for the first batch with epoch > requested.
 			nextEpoch := rp.LeaderEpoch + 1
-			si, mi, cur := pd.findBatchMeta(int64(nextEpoch), func(m *batchMeta) int64 { return int64(m.epoch) })
+			si, mi, cur := pd.findEpoch(nextEpoch)
 
 			// Requested epoch is not yet known: keep -1 returns.
 			if cur == nil {
@@ -130,15 +130,12 @@ func (c *Cluster) handleOffsetForLeaderEpoch(creq *clientReq) (kmsg.Response, er
 				continue
 			}
 
-			// Get the batch before cur.
-			var prev *batchMeta
+			// The epoch of the batch before cur.
 			if mi > 0 {
-				prev = &pd.segments[si].index[mi-1]
+				sp.LeaderEpoch = pd.index(si)[mi-1].epoch
 			} else {
-				prevSeg := &pd.segments[si-1]
-				prev = &prevSeg.index[len(prevSeg.index)-1]
+				sp.LeaderEpoch = pd.segments[si-1].maxEpoch
 			}
-			sp.LeaderEpoch = prev.epoch
 			sp.EndOffset = cur.firstOffset
 		}
 	}

@@ -373,13 +373,13 @@ func (c *Cluster) handleShareFetch(creq *clientReq, w *watchShareFetch) (kmsg.Re
 		if ok && !atEnd {
 		readBatches:
 			for si := segIdx; si < len(ap.pd.segments); si++ {
-				seg := &ap.pd.segments[si]
+				index := ap.pd.index(si)
 				start := 0
 				if si == segIdx {
 					start = metaIdx
 				}
-				for bi := start; bi < len(seg.index); bi++ {
-					m := &seg.index[bi]
+				for bi := start; bi < len(index); bi++ {
+					m := &index[bi]
 					if m.firstOffset > lastAcq {
 						break readBatches
 					}

@@ -78,6 +78,7 @@ type (
 		groupsLogSize      int64
 		pidsLogSize        int64
 		needsGroupsCompact bool
+		indexes            indexCache
 
 		die  chan struct{}
 		dead atomic.Bool

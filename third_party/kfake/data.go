@@ -53,13 +53,14 @@ type (
 	// the single Cluster.run() goroutine so no locking is needed.
 	// readFile is closed on segment trim (trimLeft) and topic delete.
 	segmentInfo struct {
-		base     int64       // base offset of first batch
-		endOff   int64       // offset after last batch (exclusive), 0 while active
-		minEpoch int32       // min epoch across all batches
-		maxEpoch int32       // max epoch across all batches
-		size     int64       // file size in bytes
-		index    []batchMeta // per-batch metadata, nil = evicted
-		readFile file        // cached read handle for sealed segments, nil = not yet opened
+		base     int64          // base offset of first batch
+		endOff   int64          // offset after last batch (exclusive), 0 while active
+		minEpoch int32          // min epoch across all batches
+		maxEpoch int32          // max epoch across all batches
+		size     int64          // file size in bytes
+		index    []batchMeta    // per-batch metadata, nil = evicted
+		sealed   *sealedSegment // set if the index was evicted, see sealed.go
+		readFile file           // cached read handle for sealed segments, nil = not yet opened
 
 		// maxTimestamp and maxBatch are a real segment's
 		// maxTimestampSoFar and maxTimestampAndOffsetSoFar: the max
@@ -103,6 +104,7 @@ type (
 	}
 
 	partData struct {
+		c           *Cluster          // for the indexes of sealed segments
 		abortedTxns []abortedTxnEntry // sorted by lastOffset, for read_committed fetch
 		t           string
 		p           int32
@@ -245,6 +247,7 @@ func (c *Cluster) noLeader() *broker {
 func (c *Cluster) newPartData(p int32) func() *partData {
 	return func() *partData {
 		return &partData{
+			c:          c,
 			p:          p,
 			dir:        defLogDir,
 			leader:     c.bs[rand.Intn(len(c.bs))],
@@ -401,20 +404,31 @@ func (pd *partData) rebuildMaxTimestampMeta() {
 	}
 	pd.maxTimestampSeen = 0
 	first := true
-	pd.eachBatchMeta(func(_, _ int, m *batchMeta) bool {
-		if first || m.maxTimestamp > pd.maxTimestampSeen {
-			pd.maxTimestampSeen = m.maxTimestamp
+	for si := range pd.segments {
+		seg := &pd.segments[si]
+		if seg.sealed != nil {
+			if first || seg.sealed.newest > pd.maxTimestampSeen {
+				pd.maxTimestampSeen = seg.sealed.newest
+			}
+			first = false
+			seg.sealed.maxEarlier = pd.maxTimestampSeen
+			continue
 		}
-		first = false
-		m.maxEarlierTimestamp = pd.maxTimestampSeen
-		return true
-	})
+		for i := range seg.index {
+			m := &seg.index[i]
+			if first || m.maxTimestamp > pd.maxTimestampSeen {
+				pd.maxTimestampSeen = m.maxTimestamp
+			}
+			first = false
+			m.maxEarlierTimestamp = pd.maxTimestampSeen
+		}
+	}
 }
 
 // hasBatches returns true if there is at least one batch in any segment.
 func (pd *partData) hasBatches() bool {
 	for i := range pd.segments {
-		if len(pd.segments[i].index) > 0 {
+		if pd.segments[i].count() > 0 {
 			return true
 		}
 	}
@@ -425,7 +439,7 @@ func (pd *partData) hasBatches() bool {
 func (pd *partData) hasNBatches(n int) bool {
 	count := 0
 	for i := range pd.segments {
-		count += len(pd.segments[i].index)
+		count += pd.segments[i].count()
 		if count >= n {
 			return true
 		}
@@ -437,7 +451,7 @@ func (pd *partData) hasNBatches(n int) bool {
 func (pd *partData) totalBatches() int {
 	n := 0
 	for i := range pd.segments {
-		n += len(pd.segments[i].index)
+		n += pd.segments[i].count()
 	}
 	return n
 }
@@ -448,7 +462,7 @@ func (pd *partData) totalBatches() int {
 func (pd *partData) pruneEmptySegments() {
 	n := 0
 	for i := range pd.segments {
-		if len(pd.segments[i].index) > 0 {
+		if pd.segments[i].count() > 0 {
 			pd.segments[n] = pd.segments[i]
 			n++
 		}
@@ -456,40 +470,44 @@ func (pd *partData) pruneEmptySegments() {
 	pd.segments = pd.segments[:n]
 }
 
-// eachBatchMeta calls fn for each batchMeta across all segments.
-func (pd *partData) eachBatchMeta(fn func(segIdx, metaIdx int, m *batchMeta) bool) {
+// eachBatchMeta calls fn for each batchMeta across all segments. It returns
+// an error if the index of a segment cannot be read.
+func (pd *partData) eachBatchMeta(fn func(segIdx, metaIdx int, m *batchMeta) bool) error {
 	for si := range pd.segments {
-		seg := &pd.segments[si]
-		for mi := range seg.index {
-			if !fn(si, mi, &seg.index[mi]) {
-				return
+		metas, err := pd.batches(si)
+		if err != nil {
+			return err
+		}
+		for mi := range metas {
+			if !fn(si, mi, &metas[mi]) {
+				return nil
 			}
 		}
 	}
+	return nil
 }
 
-// findBatchMeta does a two-level binary search for the first batch where
-// field(batch) >= target. The field must be monotonically non-decreasing
-// across batches (e.g. epoch). Returns (-1, -1, nil) if no batch
-// satisfies the condition.
-func (pd *partData) findBatchMeta(target int64, field func(*batchMeta) int64) (segIdx, metaIdx int, meta *batchMeta) {
-	// Level 1: find first segment whose last batch has field >= target.
+// findEpoch does a two-level binary search for the first batch where
+// epoch >= target. Returns (-1, -1, nil) if no batch satisfies the
+// condition.
+func (pd *partData) findEpoch(target int32) (segIdx, metaIdx int, meta *batchMeta) {
+	// Level 1: find first segment whose last batch has epoch >= target.
 	si := sort.Search(len(pd.segments), func(i int) bool {
 		seg := &pd.segments[i]
-		return len(seg.index) > 0 && field(&seg.index[len(seg.index)-1]) >= target
+		return seg.count() > 0 && seg.maxEpoch >= target
 	})
 	if si >= len(pd.segments) {
 		return -1, -1, nil
 	}
-	// Level 2: find first batch in that segment with field >= target.
-	seg := &pd.segments[si]
-	mi := sort.Search(len(seg.index), func(i int) bool {
-		return field(&seg.index[i]) >= target
+	// Level 2: find first batch in that segment with epoch >= target.
+	index := pd.index(si)
+	mi := sort.Search(len(index), func(i int) bool {
+		return index[i].epoch >= target
 	})
-	if mi >= len(seg.index) {
+	if mi >= len(index) {
 		return -1, -1, nil
 	}
-	return si, mi, &seg.index[mi]
+	return si, mi, &index[mi]
 }
 
 // searchOffset finds the batch containing offset o in the batchMeta index.
@@ -524,9 +542,12 @@ func (pd *partData) searchOffset(o int64) (segIdx, metaIdx int, found, atEnd boo
 	})-1, 0)
 
 	// Level 2: binary search within the segment's index.
-	idx := &pd.segments[si].index
-	mi, ok := sort.Find(len(*idx), func(i int) int {
-		m := &(*idx)[i]
+	idx, err := pd.batches(si)
+	if err != nil {
+		return si, 0, true, false // the caller reads the index, too, and sees the error
+	}
+	mi, ok := sort.Find(len(idx), func(i int) int {
+		m := &idx[i]
 		if o < m.firstOffset {
 			return -1
 		}
@@ -539,12 +560,12 @@ func (pd *partData) searchOffset(o int64) (segIdx, metaIdx int, found, atEnd boo
 	// After compaction, offsets may land in gaps between batches.
 	// Skip forward to the next available batch in this or later segments.
 	if !ok {
-		if mi < len(*idx) {
+		if mi < len(idx) {
 			return si, mi, true, false
 		}
 		// Past end of this segment's index - try next segment.
 		for si++; si < len(pd.segments); si++ {
-			if len(pd.segments[si].index) > 0 {
+			if pd.segments[si].count() > 0 {
 				return si, 0, true, false
 			}
 		}
@@ -559,6 +580,20 @@ func (c *Cluster) trimLeft(pd *partData) {
 outer:
 	for len(pd.segments) > 0 {
 		seg := &pd.segments[0]
+		if seg.sealed != nil {
+			if seg.sealed.end <= pd.logStartOffset {
+				pd.nbytes -= seg.sealed.nbytes
+			} else {
+				before := seg.sealed.nbytes
+				if _, err := pd.batches(0); err != nil {
+					break outer
+				}
+				for i := range seg.index {
+					before -= int64(seg.index[i].nbytes)
+				}
+				pd.nbytes -= before // of the batches that batches left out
+			}
+		}
 		for len(seg.index) > 0 {
 			m := &seg.index[0]
 			finRec := m.firstOffset + int64(m.lastOffsetDelta)
@@ -1359,7 +1394,7 @@ func (c *Cluster) compact(pd *partData, topic string) {
 	keyOffsets := make(map[string]int64)
 	n := 0
 	ok := true
-	pd.eachBatchMeta(func(si, _ int, m *batchMeta) bool {
+	err := pd.eachBatchMeta(func(si, _ int, m *batchMeta) bool {
 		if n >= cleanableEnd {
 			return false
 		}
@@ -1386,7 +1421,7 @@ func (c *Cluster) compact(pd *partData, topic string) {
 		})
 		return true
 	})
-	if !ok {
+	if !ok || err != nil {
 		return
 	}
 
@@ -1395,7 +1430,7 @@ func (c *Cluster) compact(pd *partData, topic string) {
 	survivingPIDs := make(map[int64]bool)
 	var kept []*partBatch
 	n = 0
-	pd.eachBatchMeta(func(si, _ int, m *batchMeta) bool {
+	err = pd.eachBatchMeta(func(si, _ int, m *batchMeta) bool {
 		if n >= cleanableEnd {
 			return false
 		}
@@ -1452,7 +1487,7 @@ func (c *Cluster) compact(pd *partData, topic string) {
 		}
 		return true
 	})
-	if !ok {
+	if !ok || err != nil {
 		return
 	}
 
@@ -1527,32 +1562,14 @@ func (c *Cluster) applyRetention(pd *partData, topic string) {
 	// Time-based retention: drop batches whose max timestamp is older
 	// than retention.ms.
 	if retMs >= 0 {
-		pd.eachBatchMeta(func(_, _ int, m *batchMeta) bool {
-			if now-m.maxTimestamp >= retMs {
-				end := m.firstOffset + int64(m.lastOffsetDelta) + 1
-				if end > newLogStart {
-					newLogStart = end
-				}
-			}
-			return true
-		})
+		newLogStart = max(newLogStart, pd.lastExpired(now-retMs))
 	}
 
 	// Size-based retention: drop oldest batches until total size is
 	// within retention.bytes.
 	if retBytes >= 0 && pd.nbytes > retBytes {
 		excess := pd.nbytes - retBytes
-		pd.eachBatchMeta(func(_, _ int, m *batchMeta) bool {
-			if excess <= 0 {
-				return false
-			}
-			end := m.firstOffset + int64(m.lastOffsetDelta) + 1
-			if end > newLogStart {
-				newLogStart = end
-			}
-			excess -= int64(m.nbytes)
-			return true
-		})
+		newLogStart = max(newLogStart, pd.endOfBytes(excess))
 	}
 
 	if newLogStart > pd.logStartOffset {

@@ -251,6 +251,13 @@ type (
 		Size       int64 `json:"size"`
 		MinEpoch   int32 `json:"min_epoch,omitempty"`
 		MaxEpoch   int32 `json:"max_epoch,omitempty"`
+
+		// What Mintlake knows of a closed segment. With it, the segment
+		// is not read when the cluster starts, see sealed.go.
+		Batches         int   `json:"batches,omitempty"`
+		EndOffset       int64 `json:"end_offset,omitempty"`
+		OldestTimestamp int64 `json:"oldest_timestamp,omitempty"`
+		NewestTimestamp int64 `json:"newest_timestamp,omitempty"`
 	}
 )
 
@@ -1234,12 +1241,27 @@ func (c *Cluster) loadPartitionFromSnapshot(pd *partData, snap persistPartSnapsh
 	pd.rolledAt = snap.CreatedAt
 	for i, base := range segFiles {
 		ss := snap.Segments[i]
+		if ss.Batches > 0 && i < len(segFiles)-1 && base >= snap.LogStartOffset {
+			seg, err := c.sealedFromSnapshot(&ss, fsys, pdir)
+			if err != nil {
+				return err
+			}
+			pd.segments = append(pd.segments, seg)
+			continue
+		}
 		pd.segments = append(pd.segments, segmentInfo{
 			base:     base,
 			size:     ss.Size,
 			minEpoch: ss.MinEpoch,
 			maxEpoch: ss.MaxEpoch,
 		})
+		ok, err := c.loadIndex(&pd.segments[len(pd.segments)-1], fsys, pdir)
+		if err != nil {
+			return err
+		}
+		if ok {
+			continue
+		}
 		if _, err := c.loadSegmentBatches(pd, fsys, pdir, base); err != nil {
 			return err
 		}
@@ -1253,18 +1275,38 @@ func (c *Cluster) loadPartitionFromSnapshot(pd *partData, snap persistPartSnapsh
 		})
 	}
 	pd.pruneEmptySegments()
+	if last := len(pd.segments) - 1; last >= 0 && pd.segments[last].sealed != nil { // those behind it are empty
+		if err := pd.unseal(last); err != nil {
+			return err
+		}
+	}
 
 	// Accumulate nbytes from batchMeta, skipping entries before
 	// logStartOffset (partially-trimmed segments may have stale entries).
-	pd.eachBatchMeta(func(_, _ int, m *batchMeta) bool {
-		finRec := m.firstOffset + int64(m.lastOffsetDelta)
-		if finRec >= pd.logStartOffset {
-			pd.nbytes += int64(m.nbytes)
+	for si := range pd.segments {
+		seg := &pd.segments[si]
+		if seg.sealed != nil {
+			pd.nbytes += seg.sealed.nbytes
+			continue
 		}
-		return true
-	})
+		for i := range seg.index {
+			m := &seg.index[i]
+			finRec := m.firstOffset + int64(m.lastOffsetDelta)
+			if finRec >= pd.logStartOffset {
+				pd.nbytes += int64(m.nbytes)
+			}
+		}
+	}
 
 	pd.rebuildMaxTimestampMeta()
+	// Only the index of the last segment stays in memory. Batches before
+	// the log start offset are counted by no summary, so a segment that
+	// begins there keeps its index.
+	for si := range max(len(pd.segments)-1, 0) {
+		if seg := &pd.segments[si]; seg.sealed == nil && seg.base >= pd.logStartOffset {
+			seg.seal()
+		}
+	}
 
 	// Validate HWM, LSO, and logStartOffset against actual loaded
 	// batches. A truncated segment could leave fewer batches than the
@@ -1407,10 +1449,11 @@ func (c *Cluster) loadPartitionFullReplay(pd *partData, segFiles []int64, fsys f
 	pd.recalculateLSO()
 
 	// Rebuild nbytes and the timestamp metadata from batchMeta
-	pd.eachBatchMeta(func(_, _ int, m *batchMeta) bool {
-		pd.nbytes += int64(m.nbytes)
-		return true
-	})
+	for si := range pd.segments {
+		for i := range pd.segments[si].index {
+			pd.nbytes += int64(pd.segments[si].index[i].nbytes)
+		}
+	}
 	pd.rebuildMaxTimestampMeta()
 
 	// Restore createdAt from the first batch. newPartData sets createdAt
@@ -1848,6 +1891,7 @@ func (c *Cluster) persistBatchToSegment(pd *partData, b *partBatch) int64 {
 		active.endOff = b.FirstOffset
 		pd.closeActiveFiles(c.cfg.syncWrites)
 		pd.segments = append(pd.segments, segmentInfo{base: b.FirstOffset})
+		c.indexes.use(pd, &pd.segments[len(pd.segments)-2])
 		if err := c.openSegmentFiles(pd, pdir); err != nil {
 			c.cfg.logger.Logf(LogLevelWarn, "persist batch open %s-%d: %v", pd.t, pd.p, err)
 			return -1

@@ -1258,11 +1258,11 @@ func (sp *sharePartition) acquireRecords(
 
 		// Gap detection: skip offsets between batches (compacted away).
 		if hasBatch {
-			curBatch := &pd.segments[curSeg].index[curMeta]
+			curBatch := &pd.index(curSeg)[curMeta]
 			if offset > curBatch.firstOffset+int64(curBatch.lastOffsetDelta) {
 				// Past current batch, advance to next.
 				curMeta++
-				for curMeta >= len(pd.segments[curSeg].index) {
+				for curMeta >= len(pd.index(curSeg)) {
 					curSeg++
 					curMeta = 0
 					if curSeg >= len(pd.segments) {
@@ -1271,7 +1271,7 @@ func (sp *sharePartition) acquireRecords(
 					}
 				}
 				if hasBatch {
-					curBatch = &pd.segments[curSeg].index[curMeta]
+					curBatch = &pd.index(curSeg)[curMeta]
 				}
 			}
 			if hasBatch && offset < curBatch.firstOffset {
@@ -1287,7 +1287,7 @@ func (sp *sharePartition) acquireRecords(
 		// SharePartition.maybeFilterAbortedTransactionalAcquiredRecords).
 		// We piggyback on the batch cursor to get the producerID.
 		if readCommitted && hasBatch {
-			curBatch := &pd.segments[curSeg].index[curMeta]
+			curBatch := &pd.index(curSeg)[curMeta]
 			if offset >= curBatch.firstOffset && offset <= curBatch.firstOffset+int64(curBatch.lastOffsetDelta) {
 				if curBatch.inTx && pd.isOffsetAborted(curBatch.firstOffset, curBatch.producerID) {
 					sr := sp.records[offset]

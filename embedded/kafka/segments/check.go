@@ -5,7 +5,9 @@
 // the list of topics, the state of consumer groups, and the state that this package writes beside
 // them (LOG_STATE.json). Out: a report; records; a repaired folder. Guarantees: checking and
 // reading write nothing. Every batch is read and its checksum compared before kfake opens the
-// folder, since kfake cuts a log off at the first batch that it cannot read. An incomplete last
+// folder, since kfake cuts a log off at the first batch that it cannot read. Closed segments that
+// were not written since are the exception: kfake does not read them either when it starts, and
+// they are read while it serves. An incomplete last
 // batch is damage only if an index entry or the state proves that it was whole. Repair loses only
 // damaged batches, keeps every other record at its offset, and keeps copies of the files that it
 // changes.
@@ -44,7 +46,8 @@ type partition struct {
 	lost     []LostRange
 	damages  []Damage
 	notices  []string
-	bytes    int64
+	bytes    int64 // that were read
+	trusting bool  // see CheckOpen
 }
 
 // checked is what Check found of one segment.
@@ -58,13 +61,27 @@ type checked struct {
 	lastTime           int64   // of the last batch
 	pieces             []piece // nil for a segment without damage
 	index              bool    // the index must be written again
+	end                int64   // offset behind the last record
+	read               bool    // see SegmentState.Read
+	closed             *fileID // see SegmentState.Closed
+	unread             bool    // the state describes it, and it was not read
 }
 
 // Check reads and checks the whole data folder of a broker that is not running. progress shows how
 // far it is.
 func Check(root string, progress meter.Meter) (*Report, error) {
+	return check(root, progress, false)
+}
+
+// CheckOpen is Check for the start of a broker: it does not read closed segments whose files are
+// those that the state describes, so its time does not grow with the log. Verify reads them.
+func CheckOpen(root string, progress meter.Meter) (*Report, error) {
+	return check(root, progress, true)
+}
+
+func check(root string, progress meter.Meter, trusting bool) (*Report, error) {
 	broker := filepath.Join(root, brokerDir)
-	r := &Report{partitions: make(map[key]*partition)}
+	r := &Report{partitions: make(map[key]*partition), trusting: trusting}
 	state, err := readState(root)
 	if errors.Is(err, errStateDamaged) {
 		r.Notices = append(r.Notices, StateFile+": "+err.Error()+"; it is made anew")
@@ -222,7 +239,7 @@ func (r *Report) checkPartitions(broker string, keys []key, count func(int64)) e
 		}
 		seen[k] = true
 		group.Go(func() error {
-			p := &partition{key: k, topic: topicNamed(r.topics, k.topic)}
+			p := &partition{key: k, topic: topicNamed(r.topics, k.topic), trusting: r.trusting}
 			known := r.state.partition(k)
 			if known != nil && p.topic != nil && known.TopicID != p.topic.ID {
 				known = nil // it is of an earlier topic with this name

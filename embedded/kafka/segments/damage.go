@@ -101,6 +101,7 @@ type Report struct {
 	state      *State
 	framed     map[string][]byte // files of entries that must be written again, by name
 	drop       []string          // files that must be removed
+	trusting   bool              // see CheckOpen
 }
 
 // LostRange is a range of lost offsets, both included, for which the log has a marker.

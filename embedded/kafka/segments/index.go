@@ -65,6 +65,11 @@ type snapshot struct {
 type snapshotSegment struct {
 	BaseOffset int64 `json:"base_offset"`
 	Size       int64 `json:"size"`
+	// The rest is of a closed segment only: with it kfake does not read the segment at its start.
+	Batches         int   `json:"batches,omitempty"`
+	EndOffset       int64 `json:"end_offset,omitempty"`
+	OldestTimestamp int64 `json:"oldest_timestamp,omitempty"`
+	NewestTimestamp int64 `json:"newest_timestamp,omitempty"`
 }
 
 // readSnapshot returns nil if there is no snapshot that can be read.
@@ -103,7 +108,11 @@ func (p *partition) snapshot() *snapshot {
 			s.CreatedAt = time.UnixMilli(c.firstTime)
 		}
 		s.MaxTimestamp = max(s.MaxTimestamp, c.maxTime)
-		s.Segments = append(s.Segments, snapshotSegment{BaseOffset: c.file.base, Size: c.size})
+		known := snapshotSegment{BaseOffset: c.file.base, Size: c.size}
+		if i < len(p.segments)-1 && !c.read {
+			known.Batches, known.EndOffset, known.OldestTimestamp, known.NewestTimestamp = c.batches, c.end, c.oldest, c.maxTime
+		}
+		s.Segments = append(s.Segments, known)
 	}
 	return s
 }

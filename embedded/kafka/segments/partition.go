@@ -14,9 +14,12 @@ func (p *partition) check(broker string, state *PartitionState, count func(int64
 	if err != nil {
 		return err
 	}
+	unchanged := p.unchanged(broker, files, state)
 	indexes := make(map[int64]index, len(bases))
 	for _, base := range bases {
-		indexes[base] = readIndex(p.key.path(broker, base, indexSuffix), base)
+		if !unchanged[base] {
+			indexes[base] = readIndex(p.key.path(broker, base, indexSuffix), base)
+		}
 	}
 	expect := p.begin(files, state)
 	p.start = expect
@@ -25,6 +28,13 @@ func (p *partition) check(broker string, state *PartitionState, count func(int64
 		if i == 0 && f.base > expect {
 			p.missingFront(expect, f.base)
 			expect = f.base
+		}
+		if unchanged[f.base] && f.base == expect {
+			known := state.segment(f.base)
+			p.trust(f, known)
+			count(f.size)
+			expect = known.End
+			continue
 		}
 		s := segment{base: f.base, last: i == len(files)-1}
 		switch {
@@ -45,6 +55,17 @@ func (p *partition) check(broker string, state *PartitionState, count func(int64
 	p.checkEnd(files, indexes, state, readSnapshot(broker, p.key))
 	p.times()
 	return nil
+}
+
+// unchanged returns the closed segments that need not be read, by their base.
+func (p *partition) unchanged(broker string, files []file, state *PartitionState) map[int64]bool {
+	bases := make(map[int64]bool)
+	for i, f := range files {
+		if p.trusting && i < len(files)-1 && state.segment(f.base).unchanged(p.key.path(broker, f.base, dataSuffix), f, files[i+1].base) {
+			bases[f.base] = true
+		}
+	}
+	return bases
 }
 
 // begin returns the offset of the first record that should be there. That is the first offset of
@@ -127,6 +148,7 @@ func (p *partition) take(s *segment, f file, expect int64, known *SegmentState, 
 		case whole:
 			if from, to, ok := marked(s.data[piece.pos : piece.pos+piece.size]); ok {
 				p.lost = append(p.lost, LostRange{p.key.topic, p.key.partition, from, to})
+				c.read = true
 			}
 		case torn:
 			p.notices = append(p.notices, fmt.Sprintf("%s: the last %d bytes are part of a batch that a crash cut off; they are dropped", p.relative(f.base), piece.size))
@@ -145,6 +167,7 @@ func (p *partition) take(s *segment, f file, expect int64, known *SegmentState, 
 			c.oldest = older(c.oldest, piece.batch.maxTime)
 			c.maxTime, c.lastTime = max(c.maxTime, piece.batch.maxTime), piece.batch.maxTime
 			expect = piece.batch.next()
+			c.read = c.read || piece.batch.empty
 			if piece.batch.empty && piece.batch.base == p.start { // see keepEnd
 				p.start = expect
 			}
@@ -156,6 +179,7 @@ func (p *partition) take(s *segment, f file, expect int64, known *SegmentState, 
 		c.pieces = pieces
 	}
 	c.index = !x.plain || x.entries != c.batches
+	c.end = expect
 	p.segments = append(p.segments, c)
 	return expect
 }

@@ -105,7 +105,7 @@ func (p *partition) prepare(broker string) error {
 		if err != nil {
 			return err
 		}
-		p.segments = []checked{{file: f, size: f.size, batches: 1, index: true}}
+		p.segments = []checked{{file: f, size: f.size, batches: 1, index: true, end: p.end, read: true}}
 	}
 	for _, c := range p.segments {
 		if c.size < c.file.size {
@@ -136,7 +136,10 @@ func (r *Report) State() *State {
 		}
 		known := PartitionState{Topic: p.key.topic, TopicID: p.topic.ID, Partition: p.key.partition, Start: p.start, End: p.end}
 		for _, c := range p.segments {
-			known.Segments = append(known.Segments, SegmentState{Base: c.file.base, Size: c.size, Oldest: c.oldest, Last: c.lastTime})
+			known.Segments = append(known.Segments, SegmentState{
+				Base: c.file.base, Size: c.size, Oldest: c.oldest, Last: c.lastTime,
+				Batches: c.batches, End: c.end, First: c.firstTime, Newest: c.maxTime, Closed: c.closed, Read: c.read,
+			})
 		}
 		s.Partitions = append(s.Partitions, known)
 	}

@@ -58,6 +58,18 @@ type SegmentState struct {
 	// records. 0 if they are not known.
 	Oldest int64 `json:"oldest"`
 	Last   int64 `json:"last"`
+	// Batches is how many batches those bytes are, End the offset behind their last record, First
+	// the time of their first record and Newest that of their newest one, in Unix milliseconds.
+	Batches int   `json:"batches"`
+	End     int64 `json:"end"`
+	First   int64 `json:"first"`
+	Newest  int64 `json:"newest"`
+	// Closed is set if nothing is written to the segment any more: the identity of its file. A
+	// start does not read a file that still has it.
+	Closed *fileID `json:"closed,omitempty"`
+	// Read says that each start must read the segment: it has batches that are not plain records,
+	// or it was found damaged.
+	Read bool `json:"read,omitempty"`
 }
 
 // sealedState is the content of the state file.

@@ -58,6 +58,16 @@ func (t *Tracker) Stop() (gone []string, err error) {
 	return t.Update()
 }
 
+// Distrust notes that a closed segment is damaged, so that the next start reads it.
+func (t *Tracker) Distrust(d *Damaged) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s := t.state.partition(d.at).segment(d.base); s != nil {
+		s.Closed, s.Read = nil, true
+	}
+	return t.write()
+}
+
 // Update brings the state up to what is on disk, and syncs that first. It returns the topics with
 // records that were deleted, or deleted and created again, since the last update.
 func (t *Tracker) Update() (gone []string, err error) {
@@ -126,8 +136,9 @@ func (t *Tracker) follow(topic *Topic, number int) (PartitionState, error) {
 		if old := known.segment(f.base); old != nil {
 			s = *old
 		}
-		if f.size > s.Size {
-			end, err := s.walk(k.path(t.broker, f.base, dataSuffix))
+		closed := i < len(files)-1
+		if f.size > s.Size || closed && s.Closed == nil && !s.Read {
+			end, err := s.walk(k.path(t.broker, f.base, dataSuffix), closed)
 			if errors.Is(err, os.ErrNotExist) { // it has expired meanwhile
 				continue
 			}
@@ -165,8 +176,8 @@ func vanished(files []file, known *PartitionState) (gone []SegmentState) {
 }
 
 // walk syncs the segment's file, and adds the whole batches behind its size. It returns the offset
-// behind the last of them; 0 if there is none.
-func (s *SegmentState) walk(name string) (end int64, err error) {
+// behind the last of them; 0 if there is none. closed says that nothing is written to it any more.
+func (s *SegmentState) walk(name string, closed bool) (end int64, err error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return 0, err
@@ -178,6 +189,9 @@ func (s *SegmentState) walk(name string) (end int64, err error) {
 	}
 	if err != nil {
 		return 0, fmt.Errorf("follow the log: %w", err)
+	}
+	if closed {
+		defer func() { s.close(info) }()
 	}
 	var head [headerBytes]byte
 	for {
@@ -193,5 +207,9 @@ func (s *SegmentState) walk(name string) (end int64, err error) {
 		}
 		b := read(head[:], s.Size, length)
 		s.Size, s.Oldest, s.Last, end = s.Size+length, older(s.Oldest, b.maxTime), b.maxTime, b.next()
+		s.Batches, s.End, s.Newest = s.Batches+1, end, max(s.Newest, b.maxTime)
+		if s.First == 0 {
+			s.First = b.firstTime
+		}
 	}
 }

@@ -68,6 +68,16 @@ func (b *Broker) Start() {
 	waitAnswer(b.t, b.addr)
 }
 
+// Process returns the id of the broker's process. The broker must be embedded.
+func (b *Broker) Process() int {
+	b.t.Helper()
+	p, ok := b.runner.(*process)
+	if !ok {
+		b.t.Fatal("the broker is in a container")
+	}
+	return p.pid
+}
+
 // Kill ends the broker as kill -9 does.
 func (b *Broker) Kill() { b.runner.Kill() }
 
