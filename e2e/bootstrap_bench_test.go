@@ -65,13 +65,19 @@ func startNode(b *testing.B, mints int) (url string) {
 type meter struct {
 	mu        sync.Mutex
 	processes []int
-	peak      int64 // bytes
+	// parent and child say which processes count: those that were given, and their children.
+	parent, child bool
+	peak          int64 // bytes
 	stop      chan struct{}
 	done      sync.WaitGroup
 }
 
 func newMeter(processes ...int) *meter {
-	m := &meter{processes: processes, stop: make(chan struct{})}
+	return newMeterOf(true, true, processes...)
+}
+
+func newMeterOf(parent, child bool, processes ...int) *meter {
+	m := &meter{processes: processes, parent: parent, child: child, stop: make(chan struct{})}
 	m.done.Go(func() {
 		for {
 			select {
@@ -96,7 +102,12 @@ func (m *meter) sample() {
 	defer m.mu.Unlock()
 	sum := int64(0)
 	for _, process := range m.processes {
-		sum += resident(process)
+		if m.parent {
+			sum += resident(process)
+		}
+		if !m.child {
+			continue
+		}
 		children, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", process))
 		for _, file := range children {
 			text, _ := os.ReadFile(file)
@@ -135,11 +146,7 @@ func (m *meter) peakMiB() float64 {
 // equal. MINTLAKE_TEST_BOOTSTRAP_MINTS sets the mints, 2,000,000 unless set. Peaks are of all
 // processes together: up with its broker, ClickHouse, and the command beside it.
 func BenchmarkBootstrap(b *testing.B) {
-	mints := 2_000_000
-	if text := os.Getenv("MINTLAKE_TEST_BOOTSTRAP_MINTS"); text != "" {
-		_, err := fmt.Sscan(text, &mints)
-		require.NoError(b, err)
-	}
+	mints := mintsToFill(b, 2_000_000)
 	url := startNode(b, mints)
 	for b.Loop() {
 		first, second := b.TempDir(), b.TempDir()
@@ -162,6 +169,16 @@ func BenchmarkBootstrap(b *testing.B) {
 		require.Equal(b, want, up.digest(), "the imported registry")
 		require.Zero(b, up.stop())
 	}
+}
+
+// mintsToFill is MINTLAKE_TEST_BOOTSTRAP_MINTS.
+func mintsToFill(b *testing.B, mints int) int {
+	b.Helper()
+	if text := os.Getenv("MINTLAKE_TEST_BOOTSTRAP_MINTS"); text != "" {
+		_, err := fmt.Sscan(text, &mints)
+		require.NoError(b, err)
+	}
+	return mints
 }
 
 // watchLive creates a token every other second, as live ingestion would, and looks for its row. The
