@@ -134,6 +134,7 @@ func (c *Cluster) handleCreatePartitions(creq *clientReq) (kmsg.Response, error)
 					}
 					pd := c.data.tps.mkp(rt.Topic, partNum, func() *partData {
 						return &partData{
+							c:          c,
 							p:          partNum,
 							dir:        defLogDir,
 							leader:     leader,
