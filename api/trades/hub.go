@@ -31,11 +31,14 @@ var (
 )
 
 const (
-	// readerBuffer is how many trades a reader may be behind.
-	readerBuffer = 1_024
 	// hubBatch and hubWait bound a fetch: a trade waits for hubWait at most.
 	hubBatch = 5_000
 	hubWait  = 10 * time.Millisecond
+	// readerBacklog is how many trades a reader may be behind. A fetch can be of one mint alone,
+	// and all of it is given before a reader runs: so a reader may be behind by some fetches.
+	readerBacklog = 4 * hubBatch
+	// readerPiece is how many trades Next returns at most.
+	readerPiece = 256
 	// idle is for how long the topic is read on without a reader.
 	idle = 30 * time.Second
 )
@@ -80,9 +83,11 @@ type Stream struct {
 	mint   pubkey.Key
 	client string
 	once   sync.Once
-	trades chan *Trade
-	end    chan struct{} // closed after err is set
-	err    error
+	// backlog is what was not read yet, oldest first. It is guarded by the hub's lock.
+	backlog []*Trade
+	came    chan struct{} // backlog is not empty
+	end     chan struct{} // closed after err is set
+	err     error
 }
 
 // NewHub registers the metrics.
@@ -112,7 +117,7 @@ func (h *Hub) Open(client string, mint pubkey.Key) (*Stream, error) {
 		h.metrics.ended.WithLabelValues("client_limit").Inc()
 		return nil, ErrTooManyClient
 	}
-	s := &Stream{hub: h, mint: mint, client: client, trades: make(chan *Trade, readerBuffer), end: make(chan struct{})}
+	s := &Stream{hub: h, mint: mint, client: client, came: make(chan struct{}, 1), end: make(chan struct{})}
 	key := mint.String()
 	if h.readers[key] == nil {
 		h.readers[key] = map[*Stream]struct{}{}
@@ -165,26 +170,40 @@ func (s *Stream) Await(patience time.Duration) (reading bool, err error) {
 	}
 }
 
-// Next waits for trades, at most for patience, and returns those that are there. It fails with
-// ErrLagged, ErrClosed or ErrUnavailable.
+// Next waits for trades, at most for patience, and returns some of those that are there. It fails
+// with ErrLagged, ErrClosed or ErrUnavailable.
 func (s *Stream) Next(patience time.Duration) (list []*Trade, err error) {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
-	case trade := <-s.trades:
-		list = append(list, trade)
+	case <-s.came:
+		return s.take(), nil
 	case <-s.end:
 		return nil, s.err
 	case <-timer.C:
 		return nil, nil
 	}
-	for {
-		select {
-		case trade := <-s.trades:
-			list = append(list, trade)
-		default:
-			return list, nil
-		}
+}
+
+// take returns the oldest trades of the backlog.
+func (s *Stream) take() []*Trade {
+	s.hub.mu.Lock()
+	defer s.hub.mu.Unlock()
+	n := min(len(s.backlog), readerPiece)
+	list := s.backlog[:n:n]
+	if s.backlog = s.backlog[n:]; len(s.backlog) == 0 {
+		s.backlog = nil
+	} else {
+		s.tell()
+	}
+	return list
+}
+
+// tell wakes the reader. The caller holds the hub's lock.
+func (s *Stream) tell() {
+	select {
+	case s.came <- struct{}{}:
+	default:
 	}
 }
 
@@ -295,13 +314,14 @@ func (h *Hub) give(record *kafka.Record) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for s := range h.readers[string(record.Key)] {
-		select {
-		case s.trades <- trade:
-			h.metrics.given.Inc()
-		default:
+		if len(s.backlog) >= readerBacklog {
 			h.metrics.ended.WithLabelValues("lagged").Inc()
 			s.stop(ErrLagged)
+			continue
 		}
+		s.backlog = append(s.backlog, trade)
+		s.tell()
+		h.metrics.given.Inc()
 	}
 }
 

@@ -146,14 +146,14 @@ func readTrades(ctx context.Context, api, mint string, tell func(a arrival)) err
 		return err
 	}
 	defer func() { _ = body.Close() }()
-	lines := bufio.NewReader(body)
+	lines, last := bufio.NewReader(body), []byte(nil) // the last event says why the stream ended
 	for {
 		line, err := lines.ReadBytes('\n')
 		switch {
 		case ctx.Err() != nil:
 			return nil
 		case errors.Is(err, io.EOF):
-			return fmt.Errorf("stream of %s ended", mint)
+			return fmt.Errorf("stream of %s ended: %s", mint, last)
 		case err != nil:
 			return fmt.Errorf("stream of %s: %w", mint, err)
 		}
@@ -162,6 +162,7 @@ func readTrades(ctx context.Context, api, mint string, tell func(a arrival)) err
 		if !ok {
 			continue
 		}
+		last = data
 		var trade struct{ Signature string }
 		if json.Unmarshal(data, &trade) == nil && trade.Signature != "" {
 			tell(arrival{trade.Signature, mint, at})
