@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -27,10 +28,34 @@ const (
 	hours  = 3 * time.Hour
 )
 
-// attack is one of docs/market-caps.md: a mint, and why it gets no market cap.
+// attack is one of docs/market-caps.md: a mint, why it gets no market cap, and the cell of the
+// page's table that tells of it.
 type attack struct {
-	name, why string
-	mint      []byte
+	name, why, told string
+	mint            []byte
+}
+
+// TestThePageTellsEachAttack: with the attacker's capital and what stops it, and of no other
+// attack.
+func TestThePageTellsEachAttack(t *testing.T) {
+	page, err := os.ReadFile("../../docs/market-caps.md")
+	require.NoError(t, err)
+	_, table, found := strings.Cut(string(page), "| attack | the attacker's capital | what stops it |\n|---|---|---|\n")
+	require.True(t, found)
+	table, _, _ = strings.Cut(table, "\n\n")
+	told := map[string]bool{}
+	for row := range strings.SplitSeq(table, "\n") {
+		cells := strings.Split(strings.Trim(row, "| "), " | ")
+		require.Len(t, cells, 3, row)
+		require.Regexp(t, "USD|fees|loan", cells[1], cells[0])
+		told[cells[0]] = true
+	}
+	w := &world{random: rand.New(rand.NewPCG(1, 0)), until: noon.Add(hours)}
+	made := map[string]bool{}
+	for _, a := range w.attacks() {
+		made[a.told] = true
+	}
+	require.Equal(t, told, made)
 }
 
 // TestAttacksGetNoMarketCap: in a world of honest tokens none of the attacks of docs/market-caps.md
@@ -191,10 +216,11 @@ func (w *world) honestTokens(count int) (mints [][]byte) {
 
 // attacks are those of docs/market-caps.md, in its order. Each mint has a supply of 1e12.
 func (w *world) attacks() (list []attack) {
+	var told string
 	begin := func(name, why string, extensions ...*eventspb.ExtensionSet) []byte {
 		mint := named(name, 0)
 		w.introduce(mint, 1e12, extensions...)
-		list = append(list, attack{name, why, mint})
+		list = append(list, attack{name, why, told, mint})
 		return mint
 	}
 	each := func(count int, do func(at time.Time, n int)) {
@@ -202,8 +228,10 @@ func (w *world) attacks() (list []attack) {
 			do(noon.Add(hours*time.Duration(n)/time.Duration(count)).Truncate(time.Second), n)
 		}
 	}
+	told = "A pool of a dollar, a price of one, a trillion tokens"
 	dollar := begin("one dollar", "no_price")
 	each(60, func(at time.Time, n int) { w.ofSOL(at, "one dollar", dollar, 1+float64(n), 0.5, 1, n) })
+	told = "A ring of ten mints that price one another in pools of a billion"
 	ring := make([][]byte, 10)
 	for i := range ring {
 		ring[i] = begin(fmt.Sprint("ring ", i), "no_price")
@@ -211,23 +239,29 @@ func (w *world) attacks() (list []attack) {
 	each(400, func(at time.Time, n int) {
 		w.trade(at, named("ring pool", n%10), ring[n%10], ring[(n+1)%10], 6, 1, 1, 1e6, 1e9, fmt.Sprint("ring wallet ", n))
 	})
+	told = "A pool with a mint that calls itself a stable"
 	fake, paired := begin("fake stable", "no_price"), begin("paired with a fake stable", "no_price")
 	each(200, func(at time.Time, n int) {
 		w.trade(at, named("fake pool", 0), paired, fake, 6, 1, 5, 1e6, 1e8, fmt.Sprint("fake wallet ", n))
 	})
+	told = "A thousand wallets trade to and fro in a pool of 8,000 USD"
 	wash := begin("wash", "thin_liquidity")
 	each(2_000, func(at time.Time, n int) { w.ofSOL(at, "wash", wash, 1+float64(n)/2_000, 200, 8_000, n%1_000) })
+	told = "A pool of 50,000 USD that is filled and emptied each minute"
 	emptied := begin("filled and emptied", "thin_liquidity")
 	each(360, func(at time.Time, n int) {
 		// Of each second minute the last trade shows it filled.
 		w.ofSOL(at, "filled and emptied", emptied, 1, 20, []float64{50_000, 50}[n/2%2], n)
 	})
+	told = "A token with a transfer fee of 99 %, in a pool of 30,000 USD"
 	fee := begin("fee", "transfer_fee", &eventspb.ExtensionSet{Extension: "transfer_fee_config", Attributes: []*eventspb.Attribute{{Name: "newer_transfer_fee_basis_points", Value: "9900"}, {Name: "older_transfer_fee_basis_points", Value: "9900"}}})
 	each(120, func(at time.Time, n int) { w.ofSOL(at, "fee", fee, 1, 100, 30_000, n) })
+	told = "A flash of 5,000,000 USD in the minute of the valuation, on a pool of 1,500 USD"
 	flash := begin("flash", "thin_liquidity")
 	each(170, func(at time.Time, n int) { w.ofSOL(at, "flash", flash, 1, 20, 1_500, n) })
 	w.ofSOL(w.until.Add(-time.Second), "flash", flash, 1, 100, 5_000_000, 1)
+	told = "A printed supply: 25,000 USD in a pool for hours, 60 wallets, a cap of 80 trillion USD"
 	supply := begin("printed supply", "beyond_liquidity")
-	each(120, func(at time.Time, n int) { w.ofSOL(at, "printed supply", supply, 80, 100, 25_000, n) })
+	each(120, func(at time.Time, n int) { w.ofSOL(at, "printed supply", supply, 80, 100, 25_000, n%60) })
 	return list
 }
