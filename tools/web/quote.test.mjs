@@ -25,6 +25,11 @@ test("a quote is drawn with its route, pools, costs and age", () =>
     });
     assert.match(await page.textContent(".age"), /^[0-9.]+ s old/);
     assert.match(await page.textContent(".figures"), /[0-9,]+ bytes, [0-9,]+ in version 1/);
+    await until("the value of both sides by the price that the rows say", async () => {
+      const price = (await get(`/tokens/${lake}?fields=price_usd`)).price_usd;
+      const [bought, sold] = await page.$$eval("dt:has-text('Value') + dd span", (all) => all.map((one) => Number(one.title.replace(/[$,]/g, ""))));
+      return price > 0 && Math.abs(sold - 1.5 * price) < 1e-5 && bought > 0;
+    });
     await until("the whole share is drawn thick", async () => {
       const thick = await page.$$eval(".way", (all) => all.map((line) => line.getBoundingClientRect().height));
       return thick.length === 4 && thick.every((height) => height > 10);

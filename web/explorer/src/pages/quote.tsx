@@ -2,10 +2,11 @@
 import { useLocation } from "preact-iso";
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
+import type { Token } from "../api";
 import { count, json, rawOf, short } from "../format";
-import { useNow, useTitle, useTokens } from "../hooks";
+import { useGet, useNow, useTitle, useTokens } from "../hooks";
 import { Chips } from "../parts/chips";
-import { Problem, Section } from "../parts/small";
+import { Problem, Section, Usd } from "../parts/small";
 import { Pick } from "./quote/pick";
 import { Of, RouteDrawing, type Tokens, name } from "./quote/route";
 import { type Quote, sol, swapURL, useSwap } from "./quote/swap";
@@ -95,6 +96,8 @@ function Shell({ children }: { children: ComponentChildren }) {
 function Result({ quote, readAt, tokens }: { quote: Quote; readAt: number; tokens: Tokens }) {
   const now = useNow();
   const age = (quote.state_age_ms + Math.max(0, now - readAt)) / 1000;
+  const sold = useWorth(quote.src_mint, quote.amount_in, tokens);
+  const bought = useWorth(quote.dst_mint, quote.amount_out, tokens);
   return (
     <>
       <section class="card" aria-label="The quote">
@@ -109,6 +112,9 @@ function Result({ quote, readAt, tokens }: { quote: Quote; readAt: number; token
             <Of raw={quote.min_amount_out} mint={quote.dst_mint} tokens={tokens} />
           </Figure>
           <Figure name="Price">{rate(quote, tokens)}</Figure>
+          <Figure name="Value">
+            <Usd value={bought} /> for <Usd value={sold} />
+          </Figure>
           <Figure name="Price impact">{quote.price_impact_bps / 100} %</Figure>
           <Figure name="State">
             <span class="age">{age.toFixed(1)} s old</span>, of slot {count(quote.slot)}
@@ -161,6 +167,14 @@ function warning(text: string, quote: Quote, tokens: Tokens): string {
   const [side, word] = text.split(": ");
   const mint = side === "src_mint" ? quote.src_mint : side === "dst_mint" ? quote.dst_mint : undefined;
   return (mint && word && warnings[word]?.(name(tokens, mint))) || text;
+}
+
+/** useWorth is an amount in US dollars, by the price_usd that every page says. */
+function useWorth(mint: string, raw: string, tokens: Tokens): number | null {
+  const token = tokens.get(mint);
+  const { data } = useGet<Token>(token ? `/tokens/${mint}?fields=market` : null, 10_000);
+  const price = data?.market?.price_usd;
+  return price == null || !token ? null : (price * Number(raw)) / 10 ** token.decimals;
 }
 
 /** rate is what one unit of the token that is sold buys, of what the quote gives. */
