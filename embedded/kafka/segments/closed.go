@@ -23,7 +23,7 @@ func idOf(info fs.FileInfo) *fileID {
 	if !ok {
 		return nil
 	}
-	return &fileID{Inode: uint64(stat.Ino), ModTime: info.ModTime().UnixNano()}
+	return &fileID{Inode: stat.Ino, ModTime: info.ModTime().UnixNano()}
 }
 
 // unchanged reports whether the file has not been written since the state described it: then a
