@@ -32,6 +32,8 @@ type Config struct {
 	Ranking          string        `koanf:"ranking" usage:"what tokens are ordered by: volume, user_volume or organic_volume"`
 	TrustedProxies   []string      `koanf:"trusted_proxies" usage:"addresses or CIDR prefixes whose X-Forwarded-For is believed"`
 	SnapshotPatience time.Duration `koanf:"snapshot_patience" usage:"how long ClickHouse may be away at start before the registry is folded from the topics"`
+	// CheckpointEvery is of the file in Deps.CheckpointFolder.
+	CheckpointEvery time.Duration `koanf:"checkpoint_every" usage:"how often the copy of the registry is written to data_dir, so that a restart is quick; 0 = never, and none is read"`
 	// InternalToken marks requests of Mintlake's own rooms: see access/internaltoken.
 	InternalToken string `koanf:"internal_token" usage:"token of requests that no rate limit holds for: the JSON-RPC gateway's, which limits its own clients; set the same at both" secret:"true"`
 	// AllowedHosts are the host names that requests to a loopback Addr may have besides loopback
@@ -99,8 +101,8 @@ func DefaultConfig() Config {
 		BodyLimit:   128 << 10,
 		ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, ShutdownGrace: 5 * time.Second,
 		MaxConnections: 16_384, MaxConnectionsPerClient: 512,
-		SnapshotPatience: 30 * time.Second,
-		RateLimits:       RateLimits{Enabled: true, Search: 60, Lookup: 180, Batch: 20, Image: 600, Global: 300, IPv6Factor56: 8, IPv6Factor48: 32, MaxClients: 131_072, SharedTimeout: 25 * time.Millisecond, SharedRetry: time.Second},
+		SnapshotPatience: 30 * time.Second, CheckpointEvery: time.Hour,
+		RateLimits: RateLimits{Enabled: true, Search: 60, Lookup: 180, Batch: 20, Image: 600, Global: 300, IPv6Factor56: 8, IPv6Factor48: 32, MaxClients: 131_072, SharedTimeout: 25 * time.Millisecond, SharedRetry: time.Second},
 		Enrichment: Enrichment{
 			QueueSize: 20_000, DedupTTL: 10 * time.Minute, NegativeTTL: time.Hour, PerClient: 2_000, PerClientWindow: 10 * time.Minute,
 		},
@@ -158,6 +160,9 @@ func (c *Config) Validate() error {
 	if c.ChainExplorer != "" && c.ChainExplorer != "none" && !originURL.MatchString(c.ChainExplorer) {
 		refuse("chain_explorer", fmt.Sprintf("%.100q", c.ChainExplorer), "must be http(s)://host:port without a path, or none")
 	}
+	if c.CheckpointEvery != 0 && c.CheckpointEvery < leastCheckpointEvery {
+		refuse("checkpoint_every", c.CheckpointEvery, fmt.Sprintf("must be 0, or at least %s: each writes the whole registry", leastCheckpointEvery))
+	}
 	if c.DrainTime < 0 {
 		refuse("drain_time", c.DrainTime, "must not be negative")
 	}
@@ -189,8 +194,15 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-func (c *Config) replica() replica.Config {
-	return replica.Config{SnapshotPatience: c.SnapshotPatience}
+// leastCheckpointEvery bounds what checkpoints cost: one of a large registry has gigabytes.
+const leastCheckpointEvery = time.Minute
+
+func (c *Config) replica(checkpointFolder string) replica.Config {
+	cfg := replica.Config{SnapshotPatience: c.SnapshotPatience}
+	if c.CheckpointEvery > 0 {
+		cfg.CheckpointFolder, cfg.CheckpointEvery = checkpointFolder, c.CheckpointEvery
+	}
+	return cfg
 }
 
 func (r *RateLimits) networks() limits.Networks {

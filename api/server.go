@@ -62,6 +62,9 @@ type Deps struct {
 	Producer kafka.RecordProducer
 	// Snapshot is replica.NewClickHouse. If it is nil, the registry is folded from the topics.
 	Snapshot replica.Snapshot
+	// CheckpointFolder is where the copy of the registry is kept for the next start, see
+	// replica.Config; empty: nowhere.
+	CheckpointFolder string
 	// History is history.NewClickHouse. If it is nil, requests for history are answered 503.
 	History history.Reader
 	// Damage lists the damaged parts of ClickHouse's tables; known is false until they were looked
@@ -180,7 +183,7 @@ func (s *Server) build() (err error) {
 	if err = s.buildLogos(); err != nil {
 		return fmt.Errorf("api: %w", err)
 	}
-	if s.replica, err = replica.New(s.cfg.replica(), replica.Deps{
+	if s.replica, err = replica.New(s.cfg.replica(s.deps.CheckpointFolder), replica.Deps{
 		Snapshot: s.deps.Snapshot, Offsets: s.deps.Offsets, OpenTail: s.deps.OpenTail, NotAMint: s.requests.NotAMint,
 		Listeners: []replica.Listener{s.rows, s.evidence, s.feed, s.requests},
 		Logger:    s.deps.Logger, Registerer: s.deps.Registerer, Now: s.deps.Now,

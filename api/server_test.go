@@ -338,7 +338,7 @@ func TestConfigTellsAllProblems(t *testing.T) {
 	cfg := api.DefaultConfig()
 	require.NoError(t, cfg.Validate())
 	cfg = api.Config{
-		Addr: "nowhere", TrustedProxies: []string{"x"}, DrainTime: -1, MaxConnectionsPerClient: -1, InternalToken: "secret", SwapURL: "http://swap/; script-src *",
+		Addr: "nowhere", TrustedProxies: []string{"x"}, DrainTime: -1, CheckpointEvery: -1, MaxConnectionsPerClient: -1, InternalToken: "secret", SwapURL: "http://swap/; script-src *",
 		RateLimits: api.RateLimits{SharedURL: "http://user:secret@redis", IPv6Factor56: -1, IPv6Factor48: 65_537},
 	}
 	err := cfg.Validate()
@@ -347,7 +347,7 @@ func TestConfigTellsAllProblems(t *testing.T) {
 		"rate_limits.search", "rate_limits.lookup", "rate_limits.batch", "rate_limits.image", "rate_limits.global", "rate_limits.max_clients",
 		"enrichment_requests.queue_size", "enrichment_requests.dedup_ttl", "enrichment_requests.negative_ttl", "enrichment_requests.per_client",
 		"enrichment_requests.per_client_window",
-		"drain_time", "swap_url", "max_connections_per_client", "internal_token", "rate_limits.shared_url", "rate_limits.shared_timeout", "rate_limits.shared_retry",
+		"drain_time", "checkpoint_every", "swap_url", "max_connections_per_client", "internal_token", "rate_limits.shared_url", "rate_limits.shared_timeout", "rate_limits.shared_retry",
 		"rate_limits.ipv6_56_factor", "rate_limits.ipv6_48_factor",
 	} {
 		if !strings.HasPrefix(key, "rate_limits.") {

@@ -4,15 +4,13 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+
+	"github.com/mintlake/mintlake/registry"
 )
 
-// FactRules is the number of the rules that make facts of records. A change that makes other facts
-// of the same records, such as a new register, must raise it: the next start then makes the rows of
-// FactTables anew from the log. The test that opens data folders of released versions fails without
-// it.
-//
-//	1: launchpad, creator and graduation
-const FactRules = 1
+// FactRules is registry.FactRules: after a change of it the next start makes the rows of FactTables
+// anew from the log.
+const FactRules = registry.FactRules
 
 const tableRules, rulesOfFacts = "table_rules", "facts"
 

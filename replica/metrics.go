@@ -13,7 +13,13 @@ type metrics struct {
 	snapshotErrors prometheus.Counter
 	tailRestarts   prometheus.Counter
 	loadSeconds    prometheus.Gauge
+
+	checkpoints       *prometheus.CounterVec
+	checkpointSeconds prometheus.Gauge
 }
+
+// checkpointResults are the values of the label of mintlake_api_checkpoints_total.
+var checkpointResults = []string{"written", "failed", "loaded", refusedDamaged, refusedForm, refusedForeign, refusedOld}
 
 func newMetrics(registerer prometheus.Registerer, r *Replica) (*metrics, error) {
 	m := &metrics{
@@ -36,7 +42,14 @@ func newMetrics(registerer prometheus.Registerer, r *Replica) (*metrics, error) 
 		loadSeconds: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "mintlake_api_replica_load_seconds", Help: "Time from start until the copy of the registry was ready; 0 before.",
 		}),
+		checkpoints: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "mintlake_api_checkpoints_total", Help: "Checkpoints of the copy of the registry that were written or failed to be, and at the start loaded or refused: damaged, form (of another build), foreign (of another log), old.",
+		}, []string{"result"}),
+		checkpointSeconds: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "mintlake_api_checkpoint_write_seconds", Help: "Time that the last checkpoint took to write; 0 before.",
+		}),
 	}
+	counters.Preset(m.checkpoints, checkpointResults)
 	counters.Preset(m.records, allTopics)
 	counters.Preset(m.badRecords, allTopics)
 	counters.PresetHistogram(m.freshness, registryTopics)
@@ -46,5 +59,13 @@ func newMetrics(registerer prometheus.Registerer, r *Replica) (*metrics, error) 
 	takenFrom := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "mintlake_api_replica_mints_to_fold_again", Help: "Mints that a retraction took facts from and that wait for the projector to fold them again.",
 	}, func() float64 { return float64(r.tookBack.size()) })
-	return m, counters.Register(registerer, m.records, m.badRecords, m.freshness, m.snapshotErrors, m.tailRestarts, m.loadSeconds, tokens, takenFrom)
+	checkpointBytes := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "mintlake_api_checkpoint_bytes", Help: "Size of the checkpoint on disk; 0: none.",
+	}, func() float64 {
+		if s := r.Checkpoint(); s != nil {
+			return float64(s.Bytes)
+		}
+		return 0
+	})
+	return m, counters.Register(registerer, m.records, m.badRecords, m.freshness, m.snapshotErrors, m.tailRestarts, m.loadSeconds, m.checkpoints, m.checkpointSeconds, checkpointBytes, tokens, takenFrom)
 }

@@ -28,6 +28,8 @@ const (
 type tookBack struct {
 	mu    sync.Mutex
 	mints map[pubkey.Key]struct{}
+	// taken are the mints that are being folded again.
+	taken []pubkey.Key
 	// until is how far the projector must be.
 	until map[kafka.TopicPartition]int64
 }
@@ -47,13 +49,21 @@ func (b *tookBack) add(mints []pubkey.Key, applied map[kafka.TopicPartition]int6
 	}
 }
 
-// take returns the mints and forgets them.
+// take returns the mints and forgets them, but for all: call it again when they are folded.
 func (b *tookBack) take() ([]pubkey.Key, map[kafka.TopicPartition]int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	mints, until := slices.SortedFunc(maps.Keys(b.mints), pubkey.Compare), b.until
-	b.mints, b.until = nil, nil
+	b.mints, b.until, b.taken = nil, nil, mints
 	return mints, until
+}
+
+// all returns the mints with those that are being folded again. The projector must be as far as the
+// offsets tell; for the latter it was.
+func (b *tookBack) all() ([]pubkey.Key, map[kafka.TopicPartition]int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return append(slices.Collect(maps.Keys(b.mints)), b.taken...), maps.Clone(b.until)
 }
 
 func (b *tookBack) size() int {

@@ -8,8 +8,9 @@
 // not wait while facts are folded. A mint that a retraction took facts from lacks what these had
 // replaced until the projector has folded it again: its row is then added.
 //
-// Start: (1) remember the projector's committed offsets, below which everything is durable in
-// ClickHouse; (2) load the snapshot; (3) tail from (1). When ClickHouse does not answer within
+// Start: with a checkpoint on disk, (0) load that and tail from where it ends. Otherwise, or if it
+// cannot be used, (1) remember the projector's committed offsets, below which everything is durable
+// in ClickHouse; (2) load the snapshot; (3) tail from (1). When ClickHouse does not answer within
 // SnapshotPatience, and the topics still begin at offset 0, everything is folded from the topics
 // instead: they are kept for ever, it only takes longer. The same happens when the projector has
 // committed nothing.
@@ -62,6 +63,11 @@ type Config struct {
 	// SnapshotPatience is how long ClickHouse may be away at start before everything is folded from
 	// the topics. Default 30 s.
 	SnapshotPatience time.Duration
+	// CheckpointFolder is where the copy is kept for the next start, see package checkpoint; empty:
+	// nowhere. It is made if need be, and is for one process at a time.
+	CheckpointFolder string
+	// CheckpointEvery is how often it is written. Default 1 h.
+	CheckpointEvery time.Duration
 	// batchWait is how long a batch waits for more records after its first. Above busyRate it is
 	// busyWaits times as long. It delays every change by that much. Default 20 ms.
 	batchWait time.Duration
@@ -97,6 +103,11 @@ type Replica struct {
 	batch     batch // used only by the goroutine that tails
 	tookBack  tookBack
 
+	checkpoints checkpoints
+	// cut is held while records are applied and told of, so that a checkpoint is not written in
+	// between. It is taken before the store's lock and mu.
+	cut sync.Mutex
+
 	mu      sync.Mutex
 	applied map[kafka.TopicPartition]int64 // the offset after the last record applied
 	source  *eventspb.SourceStatus
@@ -119,6 +130,7 @@ func New(cfg Config, deps Deps) (*Replica, error) {
 		return nil, errors.New("replica: offsets and tail are required")
 	}
 	cfg.SnapshotPatience = cmp.Or(max(cfg.SnapshotPatience, 0), 30*time.Second)
+	cfg.CheckpointEvery = cmp.Or(max(cfg.CheckpointEvery, 0), time.Hour)
 	cfg.batchWait = cmp.Or(max(cfg.batchWait, 0), 20*time.Millisecond)
 	deps.Logger = cmp.Or(deps.Logger, slog.New(slog.DiscardHandler))
 	if deps.Now == nil {
@@ -130,7 +142,7 @@ func New(cfg Config, deps Deps) (*Replica, error) {
 	index := search.NewInverted()
 	r := &Replica{
 		cfg: cfg, deps: deps, index: index, store: newStore(index, deps.Listeners), started: deps.Now().Truncate(time.Millisecond), applied: map[kafka.TopicPartition]int64{}, slots: newSlotView(),
-		batch: batch{applied: map[kafka.TopicPartition]int64{}},
+		batch: batch{applied: map[kafka.TopicPartition]int64{}}, checkpoints: checkpoints{lock: -1},
 	}
 	r.freshness = newFreshness(r.started)
 	var err error
@@ -151,19 +163,23 @@ func (r *Replica) Run(ctx context.Context) error {
 }
 
 func (r *Replica) run(ctx context.Context, stop func()) error {
+	defer r.releaseCheckpoint()
 	var root sync.WaitGroup
 	defer root.Wait()
 	defer stop()
 	root.Go(func() { r.store.keepBase(ctx) })
 	root.Go(func() { r.refold(ctx) })
+	root.Go(func() { r.keepCheckpoint(ctx) })
 	return r.follow(ctx)
 }
 
 // follow loads the copy and then tails the topics. A tail that fails for good is opened again.
 func (r *Replica) follow(ctx context.Context) error {
 	begin := r.deps.Now()
-	if err := r.load(ctx); err != nil {
-		return err
+	if !r.restore(ctx) {
+		if err := r.load(ctx); err != nil {
+			return err
+		}
 	}
 	ends, err := retry(ctx, func() (map[kafka.TopicPartition]int64, error) { return r.deps.Offsets.EndOffsets(ctx, registryTopics) })
 	if err != nil {

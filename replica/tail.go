@@ -98,6 +98,17 @@ func (r *Replica) applyBatch(records []kafka.Record) {
 		turn.Next()
 	}
 	r.store.setTurn(length)
+	r.fold(batch)
+	for _, mint := range batch.notMints {
+		r.deps.NotAMint(mint)
+	}
+	r.observe(records)
+}
+
+// fold applies the content of a batch.
+func (r *Replica) fold(batch *batch) {
+	r.cut.Lock()
+	defer r.cut.Unlock()
 	takenFrom := r.store.apply(batch.facts)
 	r.mu.Lock()
 	maps.Copy(r.applied, batch.applied)
@@ -109,10 +120,6 @@ func (r *Replica) applyBatch(records []kafka.Record) {
 	}
 	r.mu.Unlock()
 	r.takenFrom(takenFrom)
-	for _, mint := range batch.notMints {
-		r.deps.NotAMint(mint)
-	}
-	r.observe(records)
 }
 
 const (

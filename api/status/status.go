@@ -53,6 +53,8 @@ type Copy interface {
 	Seal(slot uint64, done bool)
 	// Root returns false until there is a root.
 	Root() (root.Root, bool)
+	// Checkpoint is nil if the node keeps none.
+	Checkpoint() *replica.CheckpointStatus
 }
 
 // Offsets reads offsets from Kafka.
@@ -69,6 +71,8 @@ type Document struct {
 	Coverage  Coverage          `json:"coverage"`
 	Freshness replica.Freshness `json:"freshness"`
 	Root      Root              `json:"root"`
+	// Checkpoint is nil on a node that keeps none.
+	Checkpoint *Checkpoint `json:"checkpoint"`
 	// Kafka and ClickHouse report whether the node's backends answer; searches, lookups and batches
 	// go on without them. ClickHouse is nil on a node that has none.
 	Kafka      Health      `json:"kafka"`
@@ -247,6 +251,7 @@ func (c *Collector) Get(ctx context.Context) Document {
 	reasons, lost := c.Reasons()
 	document.Ready, document.Reasons = c.copy.Ready() && !lost, reasons
 	document.Snapshot, document.Documents = c.snapshot.last.Load(), c.documents.last.Load()
+	document.Checkpoint = checkpointOf(c.copy.Checkpoint())
 	document.Unknowns = c.unknowns.List(c.now())
 	document.Unknowns = document.Unknowns[:min(len(document.Unknowns), maxUnknowns)]
 	return document

@@ -32,6 +32,7 @@ func (c *fakeCopy) View() replica.View {
 	return view
 }
 func (c *fakeCopy) Applied() map[kafka.TopicPartition]int64 { return maps.Clone(c.view.Applied) }
+func (c *fakeCopy) Checkpoint() *replica.CheckpointStatus   { return nil }
 func (c *fakeCopy) Freshness() replica.Freshness            { return replica.Freshness{} }
 func (c *fakeCopy) Tokens() int                             { return 7 }
 func (c *fakeCopy) Ready() bool                             { return c.ready }

@@ -1831,6 +1831,24 @@ type CandlesResponseInterval string
 // CapWithheld defines model for CapWithheld.
 type CapWithheld string
 
+// CheckpointStatus defines model for CheckpointStatus.
+type CheckpointStatus struct {
+	// Bytes Size of the file.
+	Bytes *int `json:"bytes"`
+
+	// Failed Why the last one could not be written.
+	Failed *string `json:"failed"`
+
+	// Loaded This process began with it.
+	Loaded bool `json:"loaded"`
+
+	// Refused Why this process did not begin with the one that it found.
+	Refused *string `json:"refused"`
+
+	// WrittenAtMs Epoch milliseconds; null while there is none that can be used.
+	WrittenAtMs *int `json:"written_at_ms"`
+}
+
 // ClickHouseHealth Whether ClickHouse answers, and the parts of its tables that are damaged. Answers of history, candles and SQL lack what is in them.
 type ClickHouseHealth struct {
 	// DamageCount All of them.
@@ -2611,6 +2629,9 @@ type StatsV2 struct {
 
 // Status How far the pipeline is.
 type Status struct {
+	// Checkpoint The file in which this node keeps its copy of the registry, so that its next start is quick; null on a node that keeps none.
+	Checkpoint *CheckpointStatus `json:"checkpoint"`
+
 	// Clickhouse Null on a node without one.
 	Clickhouse *ClickHouseHealth `json:"clickhouse"`
 

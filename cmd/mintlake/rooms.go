@@ -20,6 +20,7 @@ import (
 	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/logos/fetch"
+	"github.com/mintlake/mintlake/operate/backup"
 	"github.com/mintlake/mintlake/projector"
 	"github.com/mintlake/mintlake/projector/delivery"
 	"github.com/mintlake/mintlake/projector/usage"
@@ -236,7 +237,7 @@ func (s *system) startAPI(ctx context.Context) error {
 				s.kafka)
 		},
 		Producer: s.writers.For("api"),
-		Snapshot: replica.NewClickHouse(openClickHouse, schema.Database),
+		Snapshot: replica.NewClickHouse(openClickHouse, schema.Database), CheckpointFolder: s.replicaFolder(),
 		History:  past,
 		Market:   trade,
 		Trades:   legs,
@@ -270,6 +271,20 @@ func (s *system) startAPI(ctx context.Context) error {
 	s.addresses.add("api", "http://"+room.Addr())
 	s.apiURL = "http://" + listen.Dialable(room.Addr())
 	return nil
+}
+
+// replicaFolder returns the folder in which the API keeps its copy of the registry; empty if the
+// data folder cannot be used, or if none is kept.
+func (s *system) replicaFolder() string {
+	if s.cfg.API.CheckpointEvery == 0 {
+		return ""
+	}
+	folder, err := s.cfg.dataPath(backup.ReplicaFolder)
+	if err != nil {
+		s.logger.Warn("no checkpoint of the registry's copy is kept: a restart takes longer", "err", err)
+		return ""
+	}
+	return folder
 }
 
 // errAlone is returned if a room that runs alone has no Kafka or ClickHouse: it has no embedded

@@ -35,6 +35,8 @@ const (
 	// ValidatorFolder is that of a bootstrap from a validator's snapshot: its progress, and what it
 	// needs on disk meanwhile.
 	ValidatorFolder = "validator-snapshot"
+	// ReplicaFolder is that of the API's copy of the registry, which a start without it makes anew.
+	ReplicaFolder = "replica"
 	// RestoreFolder is that of a restore that is not finished.
 	RestoreFolder = "restore-unfinished"
 )
@@ -276,7 +278,7 @@ func eachOther(ctx context.Context, from string, visit func(path, name string) e
 			return err
 		}
 		switch name {
-		case kafkaFolder, clickhouseFolder, recordingsFolder, SpillFolder, ValidatorFolder, RestoreFolder, "lost+found":
+		case kafkaFolder, clickhouseFolder, recordingsFolder, SpillFolder, ValidatorFolder, ReplicaFolder, RestoreFolder, "lost+found":
 			return fs.SkipDir
 		}
 		if !entry.Type().IsRegular() || slices.Contains(progressFiles(), name) {

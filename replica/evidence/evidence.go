@@ -10,9 +10,12 @@
 package evidence
 
 import (
-	"hash/maphash"
+	"crypto/rand"
+	"encoding/binary"
 	"math"
 	"sync"
+
+	"github.com/dchest/siphash"
 
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/replica"
@@ -71,7 +74,7 @@ type Index struct {
 
 	rows      Rows
 	skeletons *Skeletons
-	seed      maphash.Seed
+	key       hashKey
 
 	mu     sync.RWMutex
 	chunks []*[chunkSize]traits // by row id
@@ -86,8 +89,19 @@ func New(rows Rows) (*Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Index{rows: rows, skeletons: skeletons, seed: maphash.MakeSeed(), groups: newGroups()}, nil
+	var key [16]byte
+	_, _ = rand.Read(key[:]) // never fails
+	return &Index{
+		rows: rows, skeletons: skeletons, groups: newGroups(),
+		key: hashKey{binary.LittleEndian.Uint64(key[:]), binary.LittleEndian.Uint64(key[8:])},
+	}, nil
 }
+
+// hashKey is that of the hashes of skeletons. It is secret, so that nobody can make two skeletons
+// of one hash. Hashes are kept in checkpoints, so they cannot be maphash's, whose key is not told.
+type hashKey struct{ first, second uint64 }
+
+func (k hashKey) of(text string) uint64 { return siphash.Hash(k.first, k.second, []byte(text)) }
 
 // Apply implements replica.Listener. Readers wait for one change at most. It does not call Rows, as
 // the caller may hold locks of theirs.
@@ -153,9 +167,9 @@ func (x *Index) traitsOf(token *registry.Token) traits {
 	if skeleton == "" {
 		return traits{}
 	}
-	t := traits{symbol: max(maphash.String(x.seed, skeleton), 1), mint: token.Mint.Prefix(), volume: noVolume}
+	t := traits{symbol: max(x.key.of(skeleton), 1), mint: token.Mint.Prefix(), volume: noVolume}
 	if name := x.skeletons.Text(token.Name); name != "" {
-		t.name = max(uint32(maphash.String(x.seed, name)>>32), 1)
+		t.name = max(uint32(x.key.of(name)>>32), 1)
 	}
 	if token.DailyVolumeUSD != nil {
 		t.volume = *token.DailyVolumeUSD

@@ -197,10 +197,12 @@ func (x *Inverted) build(count, most int, next func() *row) (all []built) {
 }
 
 // locate records where the documents of a segment are now.
-func (x *Inverted) locate(s *segment) {
+func (x *Inverted) locate(s *segment) { locate(x.locations, s) }
+
+func locate(locations []location, s *segment) {
 	for doc, id := range s.rowIDs {
 		if hasBit(s.live, uint32(doc)) {
-			x.locations[id] = location{s.serial, uint32(doc)}
+			locations[id] = location{s.serial, uint32(doc)}
 		}
 	}
 }

@@ -22,30 +22,40 @@ type attributeTable struct {
 
 // number returns the number of a document's combination, a new one if it has none.
 func (t *attributeTable) number(document *Document) uint32 {
+	a := attributes{token22: document.Token.IsToken22, extensions: document.Extensions, tags: document.Token.Tags}
+	if document.Token.Launchpad != nil {
+		a.launchpad = *document.Token.Launchpad
+	}
+	if number, ok := t.numbers[a.key()]; ok {
+		return number
+	}
+	return t.add(attributes{a.token22, strings.Clone(a.launchpad), cloneTexts(a.extensions), cloneTexts(a.tags)})
+}
+
+// add gives a combination that has no number the next one.
+func (t *attributeTable) add(a attributes) uint32 {
+	number := uint32(len(t.list))
+	t.numbers[a.key()] = number
+	t.list = append(t.list, a)
+	return number
+}
+
+// key returns a text that no other combination has.
+func (a *attributes) key() string {
 	var key strings.Builder
-	if document.Token.IsToken22 {
+	if a.token22 {
 		key.WriteByte('2')
 	}
-	launchpad := ""
-	if document.Token.Launchpad != nil {
-		launchpad = *document.Token.Launchpad
-	}
 	key.WriteByte(0)
-	key.WriteString(launchpad)
-	for _, texts := range [2][]string{document.Extensions, document.Token.Tags} {
+	key.WriteString(a.launchpad)
+	for _, texts := range [2][]string{a.extensions, a.tags} {
 		key.WriteByte(0)
 		for _, text := range texts {
 			key.WriteString(text)
 			key.WriteByte(1)
 		}
 	}
-	if number, ok := t.numbers[key.String()]; ok {
-		return number
-	}
-	number := uint32(len(t.list))
-	t.numbers[key.String()] = number
-	t.list = append(t.list, attributes{document.Token.IsToken22, strings.Clone(launchpad), cloneTexts(document.Extensions), cloneTexts(document.Token.Tags)})
-	return number
+	return key.String()
 }
 
 // cloneTexts copies the bytes too: they may lie in a large buffer that belongs to the caller.

@@ -2060,6 +2060,26 @@ export interface components {
             documents: components["schemas"]["DocumentsStatus"] | null;
             /** @description What rooms met on the chain or of an upstream within 30 days and this version does not know, the last seen first. `mintlake unknowns` has a sample of each. */
             unknowns: components["schemas"]["Unknown"][];
+            /** @description The file in which this node keeps its copy of the registry, so that its next start is quick; null on a node that keeps none. */
+            checkpoint: components["schemas"]["CheckpointStatus"] | null;
+        };
+        CheckpointStatus: {
+            /** @description This process began with it. */
+            loaded: boolean;
+            /**
+             * Format: int64
+             * @description Epoch milliseconds; null while there is none that can be used.
+             */
+            written_at_ms: number | null;
+            /**
+             * Format: int64
+             * @description Size of the file.
+             */
+            bytes: number | null;
+            /** @description Why this process did not begin with the one that it found. */
+            refused: string | null;
+            /** @description Why the last one could not be written. */
+            failed: string | null;
         };
         DocumentsStatus: {
             /**

@@ -879,6 +879,28 @@ class StatusLook(BaseModel):
     ]
 
 
+class CheckpointStatus(BaseModel):
+    model_config = ConfigDict(
+        extra='allow',
+        populate_by_name=True,
+    )
+    loaded: Annotated[bool, Field(description='This process began with it.')]
+    written_at_ms: Annotated[
+        int | None,
+        Field(
+            description='Epoch milliseconds; null while there is none that can be used.'
+        ),
+    ]
+    bytes: Annotated[int | None, Field(description='Size of the file.', ge=0)]
+    refused: Annotated[
+        str | None,
+        Field(description='Why this process did not begin with the one that it found.'),
+    ]
+    failed: Annotated[
+        str | None, Field(description='Why the last one could not be written.')
+    ]
+
+
 class DocumentsStatus(BaseModel):
     model_config = ConfigDict(
         extra='allow',
@@ -1877,6 +1899,12 @@ class Status(BaseModel):
         Field(
             description='What rooms met on the chain or of an upstream within 30 days and this version does not know, the last seen first. `mintlake unknowns` has a sample of each.',
             max_length=100,
+        ),
+    ]
+    checkpoint: Annotated[
+        CheckpointStatus | None,
+        Field(
+            description='The file in which this node keeps its copy of the registry, so that its next start is quick; null on a node that keeps none.'
         ),
     ]
 
