@@ -230,9 +230,9 @@ bench-api: deps ## Measure the search index against PostgreSQL 15, ClickHouse an
 	$(GO) run -C bench ./api -lists ../../shared/data/tokenlists $(ARGS)
 
 .PHONY: bench-memory
-bench-memory: deps build ## Measure what an API node takes and how soon it is ready over 2 and 5 million tokens (ARGS='--tokens 10000000')
+bench-memory: deps build ## Measure what an API node takes and how soon it is ready, first and from its checkpoint, over 2 and 5 million tokens (MILLIONS=30; ARGS='--phase 5s')
 	$(GO) build -C bench -o ../bin/bench-memory ./memory
-	@bin/bench-memory --mintlake $(BIN) $(ARGS)
+	@bin/bench-memory --mintlake $(BIN) $(if $(MILLIONS),--tokens $(MILLIONS)000000) $(ARGS)
 
 .PHONY: bench-http
 bench-http: ## Measure an API node over HTTP, and what hostile clients do to others (ARGS: --tokens, --seconds, --only, --check)

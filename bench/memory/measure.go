@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"time"
 
@@ -10,8 +11,54 @@ import (
 	"github.com/mintlake/mintlake/internal/testkit/registrytest"
 )
 
-// measure starts a node over the size tokens that are loaded, and reports its figures.
+// measure starts a node over the size tokens that are loaded, and reports its figures; then it
+// starts another one from the checkpoint of the first.
 func measure(ctx context.Context, o *options, b *backends, corpus *registrytest.Corpus, size int) error {
+	// What was written to ClickHouse is not in the log: an earlier checkpoint would be believed.
+	if err := os.RemoveAll(nodeFolder(o)); err != nil {
+		return fmt.Errorf("remove the node's folder: %w", err)
+	}
+	if err := measureFirst(ctx, o, b, corpus, size); err != nil {
+		return err
+	}
+	begin := time.Now()
+	n, err := startNode(ctx, o, b)
+	if err != nil {
+		return err
+	}
+	defer n.stop()
+	if err := n.awaitReady(ctx); err != nil {
+		return err
+	}
+	of := fmt.Sprintf("%d tokens, from the checkpoint, ", size)
+	o.report.Add(report.Figure{Name: of + "ready", Value: time.Since(begin).Seconds(), Unit: "s", Note: fmt.Sprintf("%.1f s of the node's processor time", n.processorTime().Seconds())})
+	n.reportMemory(o, of+"resident memory when ready")
+	s, err := n.status()
+	if err == nil && !s.Checkpoint.Loaded {
+		err = fmt.Errorf("the checkpoint was not loaded: %+v", s.Checkpoint)
+	}
+	return err
+}
+
+// awaitCheckpoint waits until the node has written its checkpoint, and reports it.
+func (n *node) awaitCheckpoint(o *options, of string, begin time.Time) error {
+	for {
+		s, err := n.status()
+		switch {
+		case err != nil:
+			return err
+		case s.Checkpoint.Failed != nil:
+			return fmt.Errorf("the checkpoint was not written: %s", *s.Checkpoint.Failed)
+		case s.Checkpoint.Bytes != nil:
+			o.report.Add(report.Figure{Name: of + "checkpoint written", Value: time.Since(begin).Seconds(), Unit: "s", Note: fmt.Sprintf("after the start; %d MiB", *s.Checkpoint.Bytes>>20)})
+			return nil
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+}
+
+// measureFirst measures a node that has no checkpoint.
+func measureFirst(ctx context.Context, o *options, b *backends, corpus *registrytest.Corpus, size int) error {
 	begin := time.Now()
 	n, err := startNode(ctx, o, b)
 	if err != nil {
@@ -34,6 +81,9 @@ func measure(ctx context.Context, o *options, b *backends, corpus *registrytest.
 			break
 		}
 		time.Sleep(200 * time.Millisecond)
+	}
+	if err := n.awaitCheckpoint(o, of, begin); err != nil {
+		return err
 	}
 	for _, rates := range [][]int{{1_000}, {0, o.rate}} {
 		if err := compare(ctx, o, b, n, corpus, size, rates); err != nil {

@@ -35,13 +35,16 @@ func startNode(ctx context.Context, o *options, b *backends) (*node, error) {
 	n := &node{url: "http://" + addr, log: log}
 	//nolint:gosec // the binary to measure
 	n.command = exec.CommandContext(ctx, o.binary, "api", "--kafka-brokers", b.broker.Addr(), "--clickhouse-dsn", b.engine.DSN(),
-		"--api-addr", addr, "--metrics-addr", "127.0.0.1:0", "--rate-limits-enabled=false", "--data-dir", filepath.Join(o.folder, "node"))
+		"--api-addr", addr, "--metrics-addr", "127.0.0.1:0", "--rate-limits-enabled=false", "--data-dir", nodeFolder(o))
 	n.command.Stdout, n.command.Stderr = log, log
 	if err := n.command.Start(); err != nil {
 		return nil, fmt.Errorf("start node: %w", err)
 	}
 	return n, nil
 }
+
+// nodeFolder is the node's data folder, in which it keeps its checkpoint.
+func nodeFolder(o *options) string { return filepath.Join(o.folder, "node") }
 
 func freeAddr(ctx context.Context) (string, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
@@ -116,6 +119,12 @@ type status struct {
 	Root struct {
 		Hash *string `json:"hash"`
 	} `json:"root"`
+	Checkpoint struct {
+		Loaded  bool    `json:"loaded"`
+		Bytes   *int64  `json:"bytes"`
+		Refused *string `json:"refused"`
+		Failed  *string `json:"failed"`
+	} `json:"checkpoint"`
 }
 
 func (n *node) status() (s status, err error) {
