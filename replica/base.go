@@ -61,7 +61,7 @@ func (s *store) makeBase(ctx context.Context) {
 		for i, number := range copied.numbers {
 			key, _ := s.table.mint(number)
 			state := liveroot.Unpack(reader, key, copied.bytes[copied.ends[i]:copied.ends[i+1]])
-			tree.Put(number, key, &state)
+			tree.Add(number, key, &state) // a tree of its own, each number once
 		}
 	}
 	tree.Sum() // hash now, while nobody waits

@@ -60,6 +60,6 @@ func (c *Collector) root() Root {
 	if !known || current.Slot == 0 {
 		return Root{}
 	}
-	hash := current.Hash.String()
-	return Root{Slot: &current.Slot, Hash: &hash}
+	hash, hashV2 := current.Hash.String(), current.HashV2.String()
+	return Root{Slot: &current.Slot, Hash: &hash, HashV2: &hashV2}
 }

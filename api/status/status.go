@@ -151,12 +151,14 @@ type Registry struct {
 	Tokens int `json:"tokens"`
 }
 
-// Root is the registry's hash at a slot. docs/registry-root.md says what it covers. Both are nil
-// while the replica is loading, and before there is anything of a slot.
+// Root is the registry's hash at a slot, in both versions. docs/registry-root.md says what it
+// covers. All are nil while the replica is loading, and before there is anything of a slot.
 type Root struct {
 	Slot *uint64 `json:"slot"`
-	// Hash is in base58.
+	// Hash is in base58, and of version 1.
 	Hash *string `json:"hash"`
+	// HashV2 is in base58, and of version 2.
+	HashV2 *string `json:"hash_v2"`
 }
 
 // Collector keeps the latest document.

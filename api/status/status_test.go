@@ -199,8 +199,8 @@ func TestTheRootMovesOnlyToWhatIsApplied(t *testing.T) {
 	require.Len(t, c.seals, 3, "an enrichment after the end is brought in")
 }
 
-// TestThereIsNoRootOfSlotZero: until there is a root, its slot and hash are null; so is the root of
-// nothing, which a copy has before the first block.
+// TestThereIsNoRootOfSlotZero: until there is a root, its slot and hashes are null; so is the root
+// of nothing, which a copy has before the first block.
 func TestThereIsNoRootOfSlotZero(t *testing.T) {
 	log, c := filled()
 	status := collector(t, c, log)
@@ -208,11 +208,12 @@ func TestThereIsNoRootOfSlotZero(t *testing.T) {
 		c.seals = seals
 		body, err := json.Marshal(status.root())
 		require.NoError(t, err)
-		require.JSONEq(t, `{"slot":null,"hash":null}`, string(body))
+		require.JSONEq(t, `{"slot":null,"hash":null,"hash_v2":null}`, string(body))
 	}
 	c.seals = []uint64{18_000}
 	require.EqualValues(t, 18_000, *status.root().Slot)
 	require.NotNil(t, status.root().Hash)
+	require.NotNil(t, status.root().HashV2)
 }
 
 // TestRootsAreAnHourApart at 200 ms a slot. Nodes compare the roots of equal slots: those of the

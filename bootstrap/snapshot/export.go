@@ -209,7 +209,8 @@ func (w *writer) finish() (names []string, err error) {
 	m.Counts.Tokens = tokens.Rows
 	m.Files = append(m.Files, tokens)
 	m.Slot = w.slot
-	m.Root = Root{Version: root.Version, Slot: w.slot, Tokens: w.root.Tokens(), Hash: w.root.Sum()}
+	found := w.root.Root(w.slot)
+	m.Root = Root{Version: 1, Slot: found.Slot, Tokens: found.Tokens, Hash: found.Hash, HashV2: &found.HashV2}
 	if w.cfg.Key != nil {
 		public, _ := w.cfg.Key.Public().(ed25519.PublicKey)
 		m.PublicKey = PublicKeyText(public)

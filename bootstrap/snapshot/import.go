@@ -236,8 +236,5 @@ func (g *factGroup) take(slot uint64) *eventspb.Enrichment {
 
 // String returns the root in the form in which people compare it: slot, tokens and hash.
 func (r Root) String() string {
-	if r.Version != root.Version {
-		return fmt.Sprintf("of version %d", r.Version)
-	}
-	return fmt.Sprintf("slot=%d tokens=%d root=%s", r.Slot, r.Tokens, r.Hash)
+	return root.Line(r.Slot, r.Tokens, r.Hash, r.Version)
 }

@@ -65,12 +65,15 @@ type Manifest struct {
 	PublicKey string `json:"public_key,omitempty"`
 }
 
-// Root is a root.Root with the version of what it covers.
+// Root is a root.Root. Hash is of Version: 1 in what this binary writes, since readers of earlier
+// releases check that one only.
 type Root struct {
 	Version int      `json:"version"`
 	Slot    uint64   `json:"slot"`
 	Tokens  int      `json:"tokens"`
 	Hash    root.Sum `json:"hash"`
+	// HashV2 is the hash of version 2; missing in a snapshot of an earlier release.
+	HashV2 *root.Sum `json:"hash_v2,omitempty"`
 }
 
 // Counts are sums over the files.

@@ -186,12 +186,14 @@ func importInto(t testing.TB, folder, stateFile string, trust snapshot.Trust, ou
 	return importer.Run(t.Context())
 }
 
-func rootOf(s states) root.Sum {
+func rootOf(s states) root.Sum { return wholeRootOf(s).Hash }
+
+func wholeRootOf(s states) root.Root {
 	replay := root.NewReplay(root.EverySlot)
 	for _, state := range s {
 		replay.Apply(state.Facts())
 	}
-	return replay.Root().Hash
+	return replay.Root()
 }
 
 func TestExportThenImportGivesTheSameRegistry(t *testing.T) {
@@ -206,6 +208,7 @@ func TestExportThenImportGivesTheSameRegistry(t *testing.T) {
 	require.EqualValues(t, len(want), manifest.Counts.Mints)
 	require.Greater(t, len(manifest.Files), 5)
 	require.Equal(t, rootOf(want), manifest.Root.Hash)
+	require.Equal(t, wholeRootOf(want).HashV2, *manifest.Root.HashV2)
 
 	out, state := newLog(), filepath.Join(t.TempDir(), "import.json")
 	imported, err := importInto(t, folder, state, snapshot.Trust{Keys: []ed25519.PublicKey{public}}, out)

@@ -105,13 +105,17 @@ func (v *verifier) verify(ctx context.Context) error {
 // compare compares the sums over all rows with the manifest.
 func (v *verifier) compare() error {
 	m := v.manifest
+	found := v.root.Root(v.slot)
+	hash, known := found.HashOf(m.Root.Version)
 	switch {
 	case v.mints != m.Counts.Mints:
 		return fmt.Errorf("%w: %d mints, not %d", ErrContent, v.mints, m.Counts.Mints)
 	case v.slot != m.Slot:
 		return fmt.Errorf("%w: highest slot %d, not %d", ErrContent, v.slot, m.Slot)
-	case m.Root.Version == root.Version && (v.root.Sum() != m.Root.Hash || v.root.Tokens() != m.Root.Tokens):
-		return fmt.Errorf("%w: root %s over %d tokens, not %s over %d", ErrContent, v.root.Sum(), v.root.Tokens(), m.Root.Hash, m.Root.Tokens)
+	case known && (hash != m.Root.Hash || found.Tokens != m.Root.Tokens):
+		return fmt.Errorf("%w: root %s over %d tokens, not %s over %d", ErrContent, hash, found.Tokens, m.Root.Hash, m.Root.Tokens)
+	case m.Root.HashV2 != nil && *m.Root.HashV2 != found.HashV2:
+		return fmt.Errorf("%w: root of version 2 %s, not %s", ErrContent, found.HashV2, *m.Root.HashV2)
 	}
 	return nil
 }

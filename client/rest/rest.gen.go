@@ -2558,10 +2558,14 @@ type PoolsResponse struct {
 // Provenance With provenance=true only. Where the value of each field that is not null came from.
 type Provenance map[string]Origin
 
-// RegistryRoot The registry's hash, base58, and its slot. Both are null while the copy is loading and before anything is known. Two nodes that say the same of every token have the same.
+// RegistryRoot The registry's hash, base58, and its slot. All are null while the copy is loading and before anything is known. Two nodes that say the same of every token have the same hash of one version.
 type RegistryRoot struct {
+	// Hash Of version 1, which nodes of all releases have.
 	Hash *string `json:"hash"`
-	Slot *int    `json:"slot"`
+
+	// HashV2 Of version 2, over the same elements. Compare hashes of one version.
+	HashV2 *string `json:"hash_v2"`
+	Slot   *int    `json:"slot"`
 }
 
 // RegistryStatus defines model for RegistryStatus.
@@ -2657,7 +2661,7 @@ type Status struct {
 	Reasons  []string       `json:"reasons"`
 	Registry RegistryStatus `json:"registry"`
 
-	// Root The registry's hash, base58, and its slot. Both are null while the copy is loading and before anything is known. Two nodes that say the same of every token have the same.
+	// Root The registry's hash, base58, and its slot. All are null while the copy is loading and before anything is known. Two nodes that say the same of every token have the same hash of one version.
 	Root RegistryRoot `json:"root"`
 
 	// Source What ingest says of itself.

@@ -29,9 +29,10 @@ say the same have the same root; docs/registry-root.md tells what it covers and 
 
 The log is read from --kafka-brokers, or from the embedded broker's data under --data-dir while "up" does not run. A log of more than 250,000
 records is spilled to disk by mints, to --data-dir if there is such a folder: memory stays below 1.5 GB for any number of mints.
-The output is one line: slot=SLOT tokens=COUNT root=HASH.`,
+The output is one line: slot=SLOT tokens=COUNT root=HASH, and version=2 behind it with --root-version 2.`,
 		Example: `  mintlake root
-  mintlake root --at-slot 361774429 --kafka-brokers 127.0.0.1:9092`,
+  mintlake root --at-slot 361774429 --kafka-brokers 127.0.0.1:9092
+  mintlake root --root-version 2`,
 	}
 	withConfig(cmd, func(ctx context.Context, cfg *Config, logger *slog.Logger) error {
 		query.Out, query.Progress, query.Logger = cmd.OutOrStdout(), progressMeter(ctx), logger
@@ -48,6 +49,7 @@ The output is one line: slot=SLOT tokens=COUNT root=HASH.`,
 	})
 	cmd.Flags().Uint64Var(&query.AtSlot, "at-slot", root.EverySlot, "take only what is of this slot or earlier ones; everything without it")
 	cmd.Flag("at-slot").DefValue = "0" // what pflag does not show
+	cmd.Flags().IntVar(&query.Version, "root-version", root.Default, "version of the root's tree, 1 or 2: compare roots of one version")
 	cmd.Flags().BoolVar(&query.EventsOnly, "events-only", false, "leave out what was read from accounts: nodes that ingested the same blocks agree whatever they have read")
 	return cmd
 }

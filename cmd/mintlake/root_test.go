@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -103,6 +104,10 @@ func TestRootOfALog(t *testing.T) {
 			out, err := runRoot(t, append(c.args, args...)...)
 			require.NoError(t, err)
 			require.Equal(t, line(c.want), out, c.args)
+			out, err = runRoot(t, append(append(c.args, "--root-version", "2"), args...)...)
+			require.NoError(t, err)
+			c.want.Hash = c.want.HashV2
+			require.Equal(t, strings.TrimSuffix(line(c.want), "\n")+" version=2\n", out, c.args)
 		}
 	}
 	writeLog(t, dir, records, func(broker string) {
@@ -112,6 +117,8 @@ func TestRootOfALog(t *testing.T) {
 		require.ErrorContains(t, err, "--kafka-brokers")
 	})
 	check("--data-dir", dir)
+	_, err := runRoot(t, "--data-dir", dir, "--root-version", "3")
+	require.ErrorContains(t, err, "--root-version 3")
 	requireRootTold(t, dir, len(records)-1)
 }
 
@@ -125,7 +132,7 @@ func requireRootTold(t *testing.T, dir string, records int) {
 	log, done, err := openLog(cfg, logger, "root", recorder.Meter)
 	require.NoError(t, err)
 	defer done()
-	query := operateroot.Query{AtSlot: root.EverySlot, Log: log, Logger: logger, Out: io.Discard, Progress: recorder.Meter}
+	query := operateroot.Query{AtSlot: root.EverySlot, Version: root.Default, Log: log, Logger: logger, Out: io.Discard, Progress: recorder.Meter}
 	require.NoError(t, query.Run(t.Context()))
 	require.EqualValues(t, records, recorder.RequireWhole(t, "root"))
 	recorder.RequireWhole(t, "check the log")

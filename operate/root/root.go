@@ -28,6 +28,8 @@ import (
 type Query struct {
 	// AtSlot bounds what is taken; root.EverySlot for everything.
 	AtSlot uint64
+	// Version is that of the hash, 1 to root.Versions.
+	Version int
 	// EventsOnly leaves out what was read from accounts.
 	EventsOnly bool
 	Log        eventlog.Log
@@ -42,6 +44,9 @@ type Query struct {
 
 // Run prints the root in one line.
 func (q *Query) Run(ctx context.Context) error {
+	if _, known := new(root.Root).HashOf(q.Version); !known {
+		return fmt.Errorf("--root-version %d: there are versions 1 to %d", q.Version, root.Versions)
+	}
 	// The ledger first: when it says that a slot was ingested, the slot's events are in the log
 	// already.
 	covered, err := q.coverage(ctx)
@@ -57,7 +62,8 @@ func (q *Query) Run(ctx context.Context) error {
 		// The last blocks may have no event of any token.
 		found.Slot = max(found.Slot, covered.ToSlot)
 	}
-	_, err = fmt.Fprintf(q.Out, "slot=%d tokens=%d root=%s\n", found.Slot, found.Tokens, found.Hash)
+	hash, _ := found.HashOf(q.Version)
+	_, err = fmt.Fprintln(q.Out, root.Line(found.Slot, found.Tokens, hash, q.Version))
 	return err
 }
 

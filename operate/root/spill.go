@@ -132,6 +132,14 @@ func (s *spill) each(part int, visit func(*kafka.Record)) error {
 	}
 }
 
+// folder is where the log is spilled.
+func (q *Query) folder() string {
+	if q.Folder == "" {
+		return os.TempDir()
+	}
+	return q.Folder
+}
+
 // replayParts computes the root of a log whose mints do not fit in memory together: it spills the
 // log by parts of the mints, and replays one part after the other.
 func (q *Query) replayParts(ctx context.Context, topics []string, count int) (root.Root, error) {
@@ -139,6 +147,7 @@ func (q *Query) replayParts(ctx context.Context, topics []string, count int) (ro
 	if err != nil {
 		return root.Root{}, err
 	}
+	q.Logger.Info("mints do not fit in memory together: the log is spilled to disk", "folder", q.folder(), "parts", count)
 	defer spill.close()
 	var failed error
 	err = q.read(ctx, topics, func(record *kafka.Record, facts []registry.Fact) {

@@ -12,23 +12,17 @@ type Builder struct {
 	next uint32
 }
 
-// Add adds a mint with its state. Each mint may be added only once.
+// Add adds a mint with its state. Each mint may be added only once, and 2^29-1 of them at most.
 func (b *Builder) Add(mint pubkey.Key, state *registry.State) {
 	b.init()
-	b.tree.Put(b.next, mint, state)
+	b.tree.Add(b.next, mint, state)
 	b.next++
 }
 
-// Tokens returns how many of the added mints are members of the registry.
-func (b *Builder) Tokens() int {
+// Root returns the root of the added mints, as one of a slot.
+func (b *Builder) Root(slot uint64) Root {
 	b.init()
-	return b.tree.Len()
-}
-
-// Sum returns the hash of the root.
-func (b *Builder) Sum() Sum {
-	b.init()
-	return b.tree.Sum()
+	return b.tree.Root(slot)
 }
 
 func (b *Builder) init() {

@@ -8,9 +8,9 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// Version is the first byte of every element. Other fields, or another encoding of a field, need
-// another version, and give other roots.
-const Version = 1
+// ElementVersion is the first byte of every element, in the roots of all Versions. Other fields, or
+// another encoding of a field, need another version, and give other roots.
+const ElementVersion = 1
 
 // AppendEncode appends the element of a mint to dst: the canonical encoding of what the chain
 // states about it. If the mint is not a member of the registry, it has no element: AppendEncode
@@ -18,15 +18,15 @@ const Version = 1
 // have the same values in the fields below, whatever facts they were made of. Positions do not
 // count, and an empty value is the same as an unknown one.
 //
-// The encoding is Version, the mint in base58, then the fields by ascending register. A field is
-// the register's number (one byte), the item (only for an extension) and the value. Mint, items and
-// values are preceded by their length (unsigned varint).
+// The encoding is ElementVersion, the mint in base58, then the fields by ascending register. A
+// field is the register's number (one byte), the item (only for an extension) and the value. Mint,
+// items and values are preceded by their length (unsigned varint).
 func AppendEncode(dst []byte, mint pubkey.Key, state *registry.State) ([]byte, bool) {
 	v := viewOf(mint, state.Facts())
 	if !v.member() {
 		return dst, false
 	}
-	dst = append(dst, Version)
+	dst = append(dst, ElementVersion)
 	dst = appendText(dst, mint.String())
 	for _, register := range fields {
 		switch register {
@@ -63,7 +63,8 @@ var fields = [...]registry.Register{
 
 // Counts reports whether facts about a register can change an element. The other registers are not
 // on the chain (off-chain documents, logos), depend on when this node saw the mint (first and last
-// seen), or are newer than Version. A retraction is in no element, but it takes facts out of them.
+// seen), or are newer than ElementVersion. A retraction is in no element, but it takes facts out of
+// them.
 func Counts(register registry.Register) bool {
 	switch register {
 	case registry.RegisterOffchain, registry.RegisterLogo, registry.RegisterFirstSeen, registry.RegisterLastSeen:

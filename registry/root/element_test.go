@@ -92,7 +92,7 @@ func TestElementBytes(t *testing.T) {
 		"\x0d\x08Own name\x0e\x03OWN\x0f\x15https://example.org/2\x10\x0aauthority4\x11\x2b" + mintA.String() +
 		"\x12\x10metadata_pointer\x00\x12\x0dtransfer_hook\x00\x12\x18transfer_hook.program_id\x05hook1"
 	require.Equal(t, want, string(element))
-	require.Equal(t, "9fQyY9chXc8WoJ5b8xJUsvtBdjrp9qwdEedePWYZTX4T", byDefinition(map[pubkey.Key][]byte{mintA: element}).String())
+	require.Equal(t, "9fQyY9chXc8WoJ5b8xJUsvtBdjrp9qwdEedePWYZTX4T", byDefinition(1, map[pubkey.Key][]byte{mintA: element}).String())
 
 	element, ok = root.AppendEncode(nil, mintA, stateOf(fact(registry.RegisterProgram, 1, "p"), fact(registry.RegisterDecimals, 1, "9")))
 	require.True(t, ok)
@@ -134,7 +134,7 @@ func TestEveryFieldOfTheChainCounts(t *testing.T) {
 }
 
 // TestEveryRegisterIsDecidedUpon fails when a register is added and nobody has said here whether it
-// counts. One that counts makes another Version.
+// counts. One that counts makes another ElementVersion.
 func TestEveryRegisterIsDecidedUpon(t *testing.T) {
 	decided := map[string]bool{}
 	for _, f := range whole() {
@@ -254,7 +254,7 @@ type decoded struct {
 // decode proves that an element says one thing only: it reads every byte and finds the fields in
 // their only order.
 func decode(t require.TestingT, element []byte) decoded {
-	require.EqualValues(t, root.Version, element[0])
+	require.EqualValues(t, root.ElementVersion, element[0])
 	rest := element[1:]
 	take := func() string {
 		length, n := binary.Uvarint(rest)

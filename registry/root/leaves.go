@@ -5,24 +5,25 @@ import (
 	"encoding/binary"
 )
 
-// A cell stores up to cellLeaves leaves of one bucket: their digests, then the numbers of their
-// mints plus 1 (0 if the place is free), then the number of the bucket's next cell (0 if there is
-// none). All cells of a bucket except its first are full. If buckets have about eight leaves, cells
-// of three waste the least memory.
+// A cell stores up to cellLeaves leaves of one group: their digests, then their owners, then the
+// number of the group's next cell (0 if there is none). All cells of a group except its first are
+// full. An owner is the number of the leaf's mint plus 1, shifted left by fanBits, and the last
+// bits of the mint's place; 0 if the place in the cell is free. If groups have about eight leaves,
+// cells of three waste little memory.
 const (
-	cellLeaves  = 3
-	cellNumbers = cellLeaves * sumSize       // where the mints' numbers begin
-	cellNext    = cellNumbers + cellLeaves*4 // where the next cell's number is
-	cellSize    = cellNext + 4
+	cellLeaves = 3
+	cellOwners = cellLeaves * sumSize      // where the owners begin
+	cellNext   = cellOwners + cellLeaves*4 // where the next cell's number is
+	cellSize   = cellNext + 4
 
 	chunkBits  = 8
 	chunkCells = 1 << chunkBits // how many cells are allocated at once
 )
 
-// leaves stores the leaves of all buckets. The chunks contain no pointers, which the garbage
+// leaves stores the leaves of all groups. The chunks contain no pointers, which the garbage
 // collector would follow.
 type leaves struct {
-	first  [branches][]byte // the number of each bucket's first cell, 4 bytes; 0 for none
+	first  [branches][]byte // the number of each group's first cell, 4 bytes; 0 for none
 	chunks [][]byte
 	used   uint32 // cells that were ever in use
 	free   uint32 // the first free cell, which names the next one in its last 4 bytes; 0 for none
@@ -35,16 +36,23 @@ func (l *leaves) cell(number uint32) []byte {
 	return l.chunks[number>>chunkBits][number&(chunkCells-1)*cellSize:][:cellSize]
 }
 
-// firstOf returns the 4 bytes that store the number of a bucket's first cell.
-func (l *leaves) firstOf(bucket uint32) []byte {
-	return l.first[bucket>>branchBits][4*(bucket&(1<<branchBits-1)):][:4]
+// firstOf returns the 4 bytes that store the number of a group's first cell.
+func (l *leaves) firstOf(group uint32) []byte {
+	branch := &l.first[group>>branchBits]
+	if *branch == nil {
+		*branch = make([]byte, 4<<branchBits)
+	}
+	return (*branch)[4*(group&(1<<branchBits-1)):][:4]
 }
 
 func load(from []byte) uint32          { return binary.LittleEndian.Uint32(from) }
 func store(to []byte, number uint32)   { binary.LittleEndian.PutUint32(to, number) }
-func owner(cell []byte, i int) []byte  { return cell[cellNumbers+4*i:][:4] }
+func owner(cell []byte, i int) []byte  { return cell[cellOwners+4*i:][:4] }
 func leafAt(cell []byte, i int) []byte { return cell[sumSize*i:][:sumSize] }
 func next(cell []byte) []byte          { return cell[cellNext:] }
+
+// ownerOf returns the owner of a mint's leaf.
+func ownerOf(number, place uint32) uint32 { return (number+1)<<fanBits | place&(fanOut-1) }
 
 // lastOf returns the index of the last leaf in a cell, which has at least one.
 func lastOf(cell []byte) (i int) {
@@ -54,24 +62,22 @@ func lastOf(cell []byte) (i int) {
 }
 
 // put sets the leaf of the mint with a number, or removes it if leaf is nothing. It reports whether
-// the bucket has changed.
-func (l *leaves) put(number, bucket uint32, leaf *Sum) bool {
-	if branch := &l.first[bucket>>branchBits]; *branch == nil {
-		*branch = make([]byte, 4<<branchBits)
-	}
-	for at := load(l.firstOf(bucket)); at != 0; {
+// the group has changed.
+func (l *leaves) put(number, place uint32, leaf *Sum) bool {
+	group, held := place>>fanBits, ownerOf(number, place)
+	for at := load(l.firstOf(group)); at != 0; {
 		cell := l.cell(at)
 		for i := range cellLeaves {
-			if load(owner(cell, i)) != number+1 {
+			if load(owner(cell, i)) != held {
 				continue
 			}
-			switch held := leafAt(cell, i); {
-			case bytes.Equal(held, leaf[:]):
+			switch before := leafAt(cell, i); {
+			case bytes.Equal(before, leaf[:]):
 				return false
 			case *leaf == nothing:
-				l.remove(bucket, cell, i)
+				l.remove(group, cell, i)
 			default:
-				copy(held, leaf[:])
+				copy(before, leaf[:])
 			}
 			return true
 		}
@@ -80,14 +86,14 @@ func (l *leaves) put(number, bucket uint32, leaf *Sum) bool {
 	if *leaf == nothing {
 		return false
 	}
-	l.add(number, bucket, leaf)
+	l.add(number, place, leaf)
 	return true
 }
 
-// add adds a leaf to the bucket's first cell. If that is full, it puts a new first cell in front.
-func (l *leaves) add(number, bucket uint32, leaf *Sum) {
+// add adds a leaf to its group's first cell. If that is full, it puts a new first cell in front.
+func (l *leaves) add(number, place uint32, leaf *Sum) {
 	var (
-		first = l.firstOf(bucket)
+		first = l.firstOf(place >> fanBits)
 		cell  []byte
 		i     int
 	)
@@ -102,13 +108,13 @@ func (l *leaves) add(number, bucket uint32, leaf *Sum) {
 		store(first, at)
 	}
 	copy(leafAt(cell, i), leaf[:])
-	store(owner(cell, i), number+1)
+	store(owner(cell, i), ownerOf(number, place))
 	l.count++
 }
 
-// remove removes leaf i of a cell. The last leaf of the bucket's first cell takes its place.
-func (l *leaves) remove(bucket uint32, cell []byte, i int) {
-	first := l.firstOf(bucket)
+// remove removes leaf i of a cell. The last leaf of the group's first cell takes its place.
+func (l *leaves) remove(group uint32, cell []byte, i int) {
+	first := l.firstOf(group)
 	at := load(first)
 	from := l.cell(at)
 	last := lastOf(from)
@@ -136,11 +142,19 @@ func (l *leaves) newCell() uint32 {
 	return l.used
 }
 
-// appendTo appends the digests of a bucket's leaves, in no particular order.
-func (l *leaves) appendTo(dst []byte, bucket uint32) []byte {
-	for at := load(l.firstOf(bucket)); at != 0; {
+// placed is a leaf with the number of its place within the group: that of version 2's bucket.
+type placed struct {
+	leaf  Sum
+	child uint8
+}
+
+// appendTo appends a group's leaves, in no particular order.
+func (l *leaves) appendTo(dst []placed, group uint32) []placed {
+	for at := load(l.firstOf(group)); at != 0; {
 		cell := l.cell(at)
-		dst = append(dst, cell[:sumSize*(lastOf(cell)+1)]...)
+		for i := range lastOf(cell) + 1 {
+			dst = append(dst, placed{Sum(leafAt(cell, i)), uint8(load(owner(cell, i)) & (fanOut - 1))})
+		}
 		at = load(next(cell))
 	}
 	return dst

@@ -5,7 +5,7 @@ import "github.com/mintlake/mintlake/schemas/pubkey"
 // MaxParts is the most parts that a registry can be divided into.
 const MaxParts = 1 << 12
 
-// Divider tells mints' parts. Parts are ranges of buckets, so equal numbers of parts give the same
+// Divider tells mints' parts. Parts are ranges of groups, so equal numbers of parts give the same
 // division everywhere. It must not be used concurrently.
 type Divider struct {
 	encoder encoder
@@ -17,10 +17,10 @@ func NewDivider(parts int) *Divider { return &Divider{parts: uint32(min(max(part
 
 // Of returns the part of a mint, from 0.
 func (d *Divider) Of(mint pubkey.Key) int {
-	return int(uint64(d.encoder.bucket(mint)) * uint64(d.parts) / buckets)
+	return int(uint64(d.encoder.place(mint)>>fanBits) * uint64(d.parts) / groups)
 }
 
-// Parts computes the root of a registry of which only a part is in memory at a time. It keeps 10 MB
+// Parts computes the root of a registry of which only a part is in memory at a time. It keeps 20 MB
 // of digests and no leaves. It must not be used concurrently.
 type Parts struct {
 	atSlot uint64
@@ -43,27 +43,24 @@ func (p *Parts) Root() Root {
 	if slot == EverySlot {
 		slot = p.slot
 	}
-	return Root{Slot: slot, Tokens: p.tree.Len(), Hash: p.tree.Sum()}
+	return p.tree.Root(slot)
 }
 
-// take adds the buckets of another tree, which must have none in common with t.
+// take adds the groups of another tree, which must have none in common with t.
 func (t *Tree) take(other *Tree) {
-	for !other.Work(buckets) {
+	for !other.Work(groups) {
 	}
-	for bucket := range uint32(buckets) {
-		branch := bucket >> branchBits
-		if other.branches[branch] == nil {
+	for group := range uint32(groups) {
+		if other.nodes[0].branches[group>>branchBits] == nil {
 			continue
 		}
-		digest := other.digests(0, bucket, 1)
-		if Sum(digest) == nothing {
+		if Sum(other.nodes[0].digests(0, group, 1)) == nothing {
 			continue
 		}
-		if t.branches[branch] == nil {
-			t.branches[branch] = make([]byte, sumSize*branchNodes)
+		for version := range t.nodes {
+			copy(t.nodes[version].digests(0, group, 1), other.nodes[version].digests(0, group, 1))
 		}
-		copy(t.digests(0, bucket, 1), digest)
-		t.wait(1, bucket>>fanBits)
+		t.wait(1, group>>fanBits)
 	}
 	t.leaves.count += other.Len()
 }

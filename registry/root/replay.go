@@ -71,7 +71,7 @@ func (r *Replay) Root() Root {
 	if slot == EverySlot {
 		slot = r.highest()
 	}
-	return Root{Slot: slot, Tokens: tree.Len(), Hash: tree.Sum()}
+	return tree.Root(slot)
 }
 
 // highest returns the highest slot of the facts added, less those that were taken back. One of the
@@ -102,9 +102,9 @@ func (r *Replay) tree() *Tree {
 			for batch := range mints {
 				for _, m := range batch {
 					if leaf, ok := encoder.leaf(m.key, m.state); ok {
-						bucket := encoder.bucket(m.key)
+						place := encoder.place(m.key)
 						mu.Lock()
-						tree.put(m.number, bucket, &leaf)
+						tree.add(m.number, place, &leaf)
 						mu.Unlock()
 					}
 				}

@@ -1,6 +1,9 @@
 package root
 
-import "math"
+import (
+	"fmt"
+	"math"
+)
 
 // Root is the root of a registry at a slot. It covers what is known of all slots up to this one,
 // and nothing later.
@@ -8,7 +11,37 @@ type Root struct {
 	Slot uint64
 	// Tokens is the number of elements: the members of the registry.
 	Tokens int
-	Hash   Sum
+	// Hash is that of version 1, and HashV2 that of version 2. Both cover the same elements.
+	Hash, HashV2 Sum
+}
+
+// Versions is how many versions of the root's tree there are. Every node makes all of them, so that
+// nodes of different releases have one in common (docs/decisions/0036).
+const Versions = 2
+
+// Default is the version that is meant where none is said: the one that all releases have.
+const Default = 1
+
+// HashOf returns the hash of a version; false if there is no such version.
+func (r *Root) HashOf(version int) (Sum, bool) {
+	switch version {
+	case 1:
+		return r.Hash, true
+	case 2:
+		return r.HashV2, true
+	default:
+		return Sum{}, false
+	}
+}
+
+// Line returns a root in the form in which people compare it: slot, tokens and the hash of a
+// version, which is named unless it is Default.
+func Line(slot uint64, tokens int, hash Sum, version int) string {
+	line := fmt.Sprintf("slot=%d tokens=%d root=%s", slot, tokens, hash)
+	if version != Default {
+		line += fmt.Sprintf(" version=%d", version)
+	}
+	return line
 }
 
 // EverySlot is the slot for NewReplay if no fact is to be left out.

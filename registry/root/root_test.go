@@ -47,7 +47,7 @@ func rootOf(facts []registry.Fact, atSlot uint64) root.Root {
 			elements[mint] = element
 		}
 	}
-	return root.Root{Slot: atSlot, Tokens: len(elements), Hash: byDefinition(elements)}
+	return rootByDefinition(atSlot, elements)
 }
 
 func messages(t *rapid.T) []registry.Fact {
@@ -85,7 +85,7 @@ func TestReplayWithoutWhatWasTakenBack(t *testing.T) {
 		if slot != root.EverySlot {
 			highest = slot
 		}
-		require.Equal(t, root.Root{Slot: highest, Tokens: len(elements), Hash: byDefinition(elements)}, r.Root())
+		require.Equal(t, rootByDefinition(highest, elements), r.Root())
 	})
 }
 

@@ -1,13 +1,13 @@
 // Package root is the registry's root: one short hash over what the chain states about every token.
 //
 // In: states of the fold, or the facts that make them. Out: a root, which is a slot, a count and 32
-// bytes. Guarantees: pure; the same facts give the same root in any order, with any repeats, in one
-// part or in many; a root can be kept up to date at a cost that grows with what changed and not
-// with the registry.
+// bytes for each version. Guarantees: pure; the same facts give the same root in any order, with
+// any repeats, in one part or in many; a root can be kept up to date at a cost that grows with what
+// changed and not with the registry.
 //
 // The root is that of a Merkle tree over a set with one element for each token.
-// docs/registry-root.md specifies the elements and the tree, and what a root proves and what it
-// does not.
+// docs/registry-root.md specifies the elements and the tree of each version, and what a root proves
+// and what it does not.
 package root
 
 import (
@@ -21,15 +21,19 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// The tree's shape is fixed, so that it depends on the set only. A mint's bucket is the number that
-// the first bucketBits bits of the SHA-256 of its base58 address make. Each node above has fanOut
-// children. With 2^18 buckets, two million tokens make about eight to a bucket.
+// The tree's shape is fixed, so that it depends on the set only. A mint's place is the number that
+// the first placeBits bits of the SHA-256 of its base58 address make. The first groupBits of them
+// tell its group. Version 1 hashes the leaves of a group as one bucket. Version 2 hashes the leaves
+// of each place as a bucket, and a node over the fanOut buckets of the group. Above, both are
+// alike: each node has fanOut children. Two million tokens make about eight to a group, thirty
+// million about fourteen to a place.
 const (
-	fanBits    = 3
-	fanOut     = 1 << fanBits
-	depth      = 6 // levels above the buckets
-	bucketBits = fanBits * depth
-	buckets    = 1 << bucketBits
+	fanBits   = 3
+	fanOut    = 1 << fanBits
+	depth     = 6 // levels above the groups
+	groupBits = fanBits * depth
+	groups    = 1 << groupBits
+	placeBits = groupBits + fanBits
 )
 
 // A small registry should not need the memory of a large one. So the digests of the lower levels
@@ -37,7 +41,7 @@ const (
 const (
 	middle     = depth / 2
 	branchBits = fanBits * middle
-	branches   = buckets >> branchBits
+	branches   = groups >> branchBits
 	// branchNodes is how many digests a branch has, of all levels below the middle.
 	branchNodes = (1<<branchBits - 1) * fanOut / (fanOut - 1)
 )
@@ -57,28 +61,33 @@ const sumSize = sha256.Size
 // is known that hashes to it.
 var nothing Sum
 
-// Tree is a set of elements, at most one for each mint's number, and the hashes over them. It
-// stores digests, not elements: about 47 bytes for each of two million. It must not be used
-// concurrently.
+// Tree is a set of elements, at most one for each mint's number, and the hashes over them, of every
+// version. It stores digests, not elements: about 53 bytes for each of two million, and 39 for each
+// of thirty million. It must not be used concurrently.
 type Tree struct {
 	encoder encoder
 	leaves  leaves
-	// branches and top store the digests of the lower and of the upper levels, the lowest level
-	// first. The digest of a node that waits is out of date.
-	branches [branches][]byte
-	top      []byte
+	// nodes are the digests of each version, of the groups and above. The digests of a node that
+	// waits are out of date. Those of version 2's buckets are not kept: eight of them are made
+	// again from the leaves whenever their group has changed, which costs less than 32 bytes for
+	// each of two million buckets.
+	nodes [Versions]nodes
 	// waits has a bit for each node of each level, which is set if the node waits to be hashed
 	// again. waiting is the number of bits set.
 	waits   [depth + 1][]uint64
 	waiting int
+	found   []placed // buffer of rehashGroup
 	buf     []byte
 }
 
 // NewTree returns an empty tree.
 func NewTree() *Tree {
-	t := &Tree{top: make([]byte, sumSize*(fanOut*branches-1)/(fanOut-1))}
+	t := new(Tree)
+	for version := range t.nodes {
+		t.nodes[version].top = make([]byte, sumSize*(fanOut*branches-1)/(fanOut-1))
+	}
 	for level := range t.waits {
-		t.waits[level] = make([]uint64, (buckets>>(fanBits*level)+63)/64)
+		t.waits[level] = make([]uint64, (groups>>(fanBits*level)+63)/64)
 	}
 	return t
 }
@@ -87,37 +96,32 @@ func NewTree() *Tree {
 func (t *Tree) Len() int { return t.leaves.count }
 
 // Put sets the element of a mint to that of state, or removes it if the state has none. A number
-// must be below 2^32-1 and always stand for the same mint.
+// must be at most 2^29-2, as 3 bits of a place are kept beside it, and always stand for the same
+// mint.
 func (t *Tree) Put(number uint32, mint pubkey.Key, state *registry.State) {
 	leaf, _ := t.encoder.leaf(mint, state)
-	t.put(number, t.encoder.bucket(mint), &leaf)
+	t.put(number, t.encoder.place(mint), &leaf)
+}
+
+// Add is Put for a mint that was not put before. It is quicker, as it does not look for the mint
+// among the others of its group.
+func (t *Tree) Add(number uint32, mint pubkey.Key, state *registry.State) {
+	if leaf, ok := t.encoder.leaf(mint, state); ok {
+		t.add(number, t.encoder.place(mint), &leaf)
+	}
 }
 
 // put is Put for a leaf. It removes the element if leaf is nothing.
-func (t *Tree) put(number, bucket uint32, leaf *Sum) {
-	if t.leaves.put(number, bucket, leaf) {
-		if branch := &t.branches[bucket>>branchBits]; *branch == nil {
-			*branch = make([]byte, sumSize*branchNodes)
-		}
-		t.wait(0, bucket)
+func (t *Tree) put(number, place uint32, leaf *Sum) {
+	if t.leaves.put(number, place, leaf) {
+		t.wait(0, place>>fanBits)
 	}
 }
 
-// digests returns the digests of count adjacent nodes of a level, from node on. Below the middle
-// level the nodes must lie in one branch, and a leaf must have been put into that branch before.
-func (t *Tree) digests(level int, node, count uint32) []byte {
-	in, from, below := t.top, node, level-middle // below: levels that come first in it
-	if level < middle {
-		bits := branchBits - fanBits*level // of the node's number within its branch
-		in, from, below = t.branches[node>>bits], node&(1<<bits-1), level
-	}
-	// A level has an eighth of the digests of the level below it.
-	size := uint32(1 << branchBits)
-	for range below {
-		from += size
-		size >>= fanBits
-	}
-	return in[sumSize*from:][:sumSize*count]
+// add is Add for a leaf.
+func (t *Tree) add(number, place uint32, leaf *Sum) {
+	t.leaves.add(number, place, leaf)
+	t.wait(0, place>>fanBits)
 }
 
 // wait marks a node as out of date.
@@ -147,71 +151,95 @@ func (t *Tree) Work(limit int) bool {
 	return true
 }
 
-// rehash computes the digest of a bucket (level 0) or node again. If it changed, the parent waits.
+// rehash computes the digests of a group (level 0) or node again. If one changed, the parent waits.
 func (t *Tree) rehash(level int, node uint32) {
-	digest := nothing
+	var digests [Versions]Sum
 	if level == 0 {
-		t.buf = t.leaves.appendTo(append(t.buf[:0], tagBucket), node)
-		if len(t.buf) > 1 {
-			sortSums(t.buf[1:])
-			digest = sha256.Sum256(t.buf)
-		}
+		digests = t.rehashGroup(node)
 	} else {
-		children := t.digests(level-1, fanOut*node, fanOut)
-		if !bytes.Equal(children, nothings[:]) {
-			t.buf = append(append(t.buf[:0], tagNode), children...)
-			digest = sha256.Sum256(t.buf)
+		for version := range t.nodes {
+			digests[version] = t.nodeOver(t.nodes[version].digests(level-1, fanOut*node, fanOut))
 		}
 	}
-	held := t.digests(level, node, 1)
-	if !bytes.Equal(held, digest[:]) {
-		copy(held, digest[:])
-		if level < depth {
-			t.wait(level+1, node>>fanBits)
+	changed := false
+	for version := range t.nodes {
+		held := t.nodes[version].digests(level, node, 1)
+		if !bytes.Equal(held, digests[version][:]) {
+			copy(held, digests[version][:])
+			changed = true
 		}
 	}
+	if changed && level < depth {
+		t.wait(level+1, node>>fanBits)
+	}
+}
+
+// rehashGroup returns the digests of a group: of its one bucket in version 1, and of the node over
+// its eight buckets in version 2.
+func (t *Tree) rehashGroup(group uint32) (digests [Versions]Sum) {
+	t.found = t.leaves.appendTo(t.found[:0], group)
+	slices.SortFunc(t.found, func(a, b placed) int { return bytes.Compare(a.leaf[:], b.leaf[:]) })
+	t.buf = append(t.buf[:0], tagBucket)
+	for i := range t.found {
+		t.buf = append(t.buf, t.found[i].leaf[:]...)
+	}
+	digests[0] = bucketOf(t.buf)
+	var children [fanOut * sumSize]byte
+	for child := range uint8(fanOut) {
+		t.buf = append(t.buf[:0], tagBucket)
+		for i := range t.found {
+			if t.found[i].child == child {
+				t.buf = append(t.buf, t.found[i].leaf[:]...)
+			}
+		}
+		digest := bucketOf(t.buf)
+		copy(children[sumSize*int(child):], digest[:])
+	}
+	digests[1] = t.nodeOver(children[:])
+	return digests
+}
+
+// bucketOf returns the digest of a bucket for its hash's input: the tag and the sorted leaves.
+func bucketOf(input []byte) Sum {
+	if len(input) == 1 {
+		return nothing
+	}
+	return sha256.Sum256(input)
+}
+
+// nodeOver returns the digest of the node over eight digests.
+func (t *Tree) nodeOver(children []byte) Sum {
+	if bytes.Equal(children, nothings[:]) {
+		return nothing
+	}
+	t.buf = append(append(t.buf[:0], tagNode), children...)
+	return sha256.Sum256(t.buf)
 }
 
 // nothings are the children's digests of a node without leaves below it.
 var nothings [sumSize * fanOut]byte
 
-// Sum hashes what is out of date and returns the root's hash.
-func (t *Tree) Sum() Sum {
-	for !t.Work(buckets) {
+// Sum hashes what is out of date and returns the hash of the root of version 1.
+func (t *Tree) Sum() Sum { return t.sum(1) }
+
+func (t *Tree) sum(version byte) Sum {
+	for !t.Work(groups) {
 	}
-	return sumOf(t.Len(), Sum(t.digests(depth, 0, 1)))
+	return sumOf(version, t.Len(), Sum(t.nodes[version-1].digests(depth, 0, 1)))
+}
+
+// Root is the root at a slot, with the hashes of both versions.
+func (t *Tree) Root(slot uint64) Root {
+	return Root{Slot: slot, Tokens: t.Len(), Hash: t.Sum(), HashV2: t.sum(2)}
 }
 
 // sumOf returns the root's hash for the digest of the top node.
-func sumOf(tokens int, top Sum) Sum {
+func sumOf(version byte, tokens int, top Sum) Sum {
 	var input [2 + 8 + sumSize]byte
-	input[0], input[1] = tagRoot, Version
+	input[0], input[1] = tagRoot, version
 	binary.BigEndian.PutUint64(input[2:], uint64(tokens))
 	copy(input[10:], top[:])
 	return sha256.Sum256(input[:])
-}
-
-// insertionLimit is how many digests sortSums sorts by insertion at most. A bucket has about eight
-// and seldom thirty.
-const insertionLimit = 64
-
-// sortSums sorts the digests in list, which follow each other without a gap. An insertion sort in
-// place allocates nothing, but would be quadratic for a long list.
-func sortSums(list []byte) {
-	if len(list) > insertionLimit*sumSize {
-		sums := slices.SortedFunc(slices.Chunk(list, sumSize), bytes.Compare)
-		copy(list, bytes.Join(sums, nil))
-		return
-	}
-	for end := sumSize; end < len(list); end += sumSize {
-		inserted := Sum(list[end : end+sumSize])
-		at := end
-		for at > 0 && bytes.Compare(list[at-sumSize:at], inserted[:]) > 0 {
-			at -= sumSize
-		}
-		copy(list[at+sumSize:end+sumSize], list[at:end])
-		copy(list[at:], inserted[:])
-	}
 }
 
 // encoder computes leaves. It keeps its buffer, so that nothing is allocated.
@@ -227,10 +255,10 @@ func (e *encoder) leaf(mint pubkey.Key, state *registry.State) (Sum, bool) {
 	return sha256.Sum256(element), true
 }
 
-// bucket returns the bucket of a mint's leaf. The address is hashed, so that vanity addresses and
-// numbered test mints do not crowd into a few buckets.
-func (e *encoder) bucket(mint pubkey.Key) uint32 {
+// place returns the place of a mint's leaf. The address is hashed, so that vanity addresses and
+// numbered test mints do not crowd into a few places.
+func (e *encoder) place(mint pubkey.Key) uint32 {
 	e.buf = mint.Append(e.buf[:0])
 	digest := sha256.Sum256(e.buf)
-	return binary.BigEndian.Uint32(digest[:]) >> (32 - bucketBits)
+	return binary.BigEndian.Uint32(digest[:]) >> (32 - placeBits)
 }

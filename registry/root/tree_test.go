@@ -5,8 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"maps"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,12 +17,13 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// byDefinition is the root's hash as docs/registry-root.md defines it.
-func byDefinition(elements map[pubkey.Key][]byte) root.Sum {
+// byDefinition is the root's hash of a version as docs/registry-root.md defines it.
+func byDefinition(version byte, elements map[pubkey.Key][]byte) root.Sum {
+	depth := map[byte]int{1: 6, 2: 7}[version]
 	leaves := map[uint32][][]byte{}
 	for mint, element := range elements {
 		place := sha256.Sum256([]byte(mint.String()))
-		bucket := binary.BigEndian.Uint32(place[:4]) >> 14
+		bucket := binary.BigEndian.Uint32(place[:4]) >> (32 - 3*depth)
 		leaf := sha256.Sum256(append([]byte{0}, element...))
 		leaves[bucket] = append(leaves[bucket], leaf[:])
 	}
@@ -39,7 +40,7 @@ func byDefinition(elements map[pubkey.Key][]byte) root.Sum {
 		}
 		return zeros
 	}
-	for range 6 {
+	for range depth {
 		above := map[uint32][]byte{}
 		for node := range level {
 			input := []byte{2}
@@ -51,8 +52,13 @@ func byDefinition(elements map[pubkey.Key][]byte) root.Sum {
 		}
 		level = above
 	}
-	input := binary.BigEndian.AppendUint64([]byte{3, 1}, uint64(len(elements)))
+	input := binary.BigEndian.AppendUint64([]byte{3, version}, uint64(len(elements)))
 	return sha256.Sum256(append(input, of(level, 0)...))
+}
+
+// rootByDefinition is the root of some elements at a slot.
+func rootByDefinition(slot uint64, elements map[pubkey.Key][]byte) root.Root {
+	return root.Root{Slot: slot, Tokens: len(elements), Hash: byDefinition(1, elements), HashV2: byDefinition(2, elements)}
 }
 
 // numbered is one of many mints.
@@ -74,8 +80,9 @@ func named(mint pubkey.Key, name string) (*registry.State, []byte) {
 // TestKnownRoots holds the format: who changes it changes the version.
 func TestKnownRoots(t *testing.T) {
 	tree := root.NewTree()
-	require.Equal(t, byDefinition(nil), tree.Sum())
+	require.Equal(t, rootByDefinition(7, nil), tree.Root(7))
 	require.Equal(t, "DmT5VteBXyhDwF7CCwi3bBMNyEooggZQ8EvVodxkwxog", tree.Sum().String(), "no tokens")
+	require.Equal(t, "DBdaHrHz9sX6VMfsGHBAfM6BhoG4g5Baq2246KFDmzit", tree.Root(7).HashV2.String(), "no tokens, version 2")
 	state, _ := named(mintA, "a name")
 	tree.Put(0, mintA, state)
 	require.Equal(t, "2dVrR7feTtT4hyi7BKm9ccWCTuntCqRFdFVJoXzg372G", tree.Sum().String(), "one token")
@@ -103,21 +110,20 @@ func TestTreeIsAFunctionOfItsSet(t *testing.T) {
 				tree.Work(rapid.IntRange(1, 20).Draw(t, "steps"))
 			}
 			if rapid.IntRange(0, 19).Draw(t, "ask") == 0 {
-				require.Equal(t, byDefinition(elements), tree.Sum())
+				require.Equal(t, rootByDefinition(7, elements), tree.Root(7))
 			}
 		}
-		require.Equal(t, len(elements), tree.Len())
-		require.Equal(t, byDefinition(elements), tree.Sum())
+		require.Equal(t, rootByDefinition(7, elements), tree.Root(7))
 		require.True(t, tree.Work(0), "nothing is left to do")
 		for number, mint := range mints {
 			tree.Put(uint32(number), mint, &registry.State{})
 		}
-		require.Equal(t, byDefinition(nil), tree.Sum(), "nothing is left of what was there")
+		require.Equal(t, rootByDefinition(7, nil), tree.Root(7), "nothing is left of what was there")
 	})
 }
 
 // crowded are mints of a few buckets.
-func crowded(t *testing.T, count, inBuckets int) (mints []pubkey.Key) {
+func crowded(t testing.TB, count, inBuckets int) (mints []pubkey.Key) {
 	t.Helper()
 	byBucket := map[uint32][]pubkey.Key{}
 	for i := 0; len(mints) < count; i++ {
@@ -147,6 +153,33 @@ func TestDoneInParts(t *testing.T) {
 		steps++
 	}
 	require.Greater(t, steps, 300)
-	require.Equal(t, byDefinition(elements), tree.Sum())
-	require.Equal(t, 300, len(slices.Collect(maps.Keys(elements))))
+	require.Len(t, elements, 300)
+	require.Equal(t, rootByDefinition(7, elements), tree.Root(7))
+}
+
+// FuzzTree: two bytes are a change of a mint: its number, and the name that it gets, 0 to take it
+// out. After all of them both roots are as defined.
+func FuzzTree(f *testing.F) {
+	f.Add([]byte{})
+	f.Add([]byte{1, 1})
+	f.Add([]byte{1, 1, 1, 2, 1, 0})
+	f.Add([]byte{0, 1, 1, 1, 2, 1, 3, 1, 4, 1, 5, 1, 6, 1, 7, 1, 3, 0, 0, 0, 7, 2, 8, 1})
+	mints := crowded(f, 24, 3)
+	f.Fuzz(func(t *testing.T, changes []byte) {
+		tree, elements := root.NewTree(), map[pubkey.Key][]byte{}
+		for ; len(changes) >= 2; changes = changes[2:] {
+			number := int(changes[0]) % len(mints)
+			mint := mints[number]
+			if changes[1] == 0 {
+				tree.Put(uint32(number), mint, &registry.State{})
+				delete(elements, mint)
+				continue
+			}
+			state, element := named(mint, strconv.Itoa(int(changes[1])))
+			tree.Put(uint32(number), mint, state)
+			elements[mint] = element
+			tree.Work(int(changes[1]) % 4)
+		}
+		require.Equal(t, rootByDefinition(7, elements), tree.Root(7))
+	})
 }

@@ -282,7 +282,7 @@ func (t *Tracker) Root() root.Root {
 	if t.tree == nil {
 		t.tree = root.NewTree()
 	}
-	return root.Root{Slot: slot, Tokens: t.tree.Len(), Hash: t.tree.Sum()}
+	return t.tree.Root(slot)
 }
 
 // Highest returns the highest slot of any fact applied, in the root or not: sealing it brings every

@@ -2136,11 +2136,14 @@ export interface components {
              */
             recorded_at_ms: number;
         };
-        /** @description The registry's hash, base58, and its slot. Both are null while the copy is loading and before anything is known. Two nodes that say the same of every token have the same. */
+        /** @description The registry's hash, base58, and its slot. All are null while the copy is loading and before anything is known. Two nodes that say the same of every token have the same hash of one version. */
         RegistryRoot: {
             /** Format: int64 */
             slot: number | null;
+            /** @description Of version 1, which nodes of all releases have. */
             hash: string | null;
+            /** @description Of version 2, over the same elements. Compare hashes of one version. */
+            hash_v2: string | null;
         };
         /** @description Time from a token event reaching Mintlake to being visible in this node, over five minutes. */
         Freshness: {

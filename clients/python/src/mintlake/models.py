@@ -956,7 +956,7 @@ class ValidatorSnapshot(BaseModel):
 
 class RegistryRoot(BaseModel):
     """
-    The registry's hash, base58, and its slot. Both are null while the copy is loading and before anything is known. Two nodes that say the same of every token have the same.
+    The registry's hash, base58, and its slot. All are null while the copy is loading and before anything is known. Two nodes that say the same of every token have the same hash of one version.
     """
 
     model_config = ConfigDict(
@@ -964,7 +964,15 @@ class RegistryRoot(BaseModel):
         populate_by_name=True,
     )
     slot: Annotated[int | None, Field(ge=1)]
-    hash: str | None
+    hash: Annotated[
+        str | None, Field(description='Of version 1, which nodes of all releases have.')
+    ]
+    hash_v2: Annotated[
+        str | None,
+        Field(
+            description='Of version 2, over the same elements. Compare hashes of one version.'
+        ),
+    ]
 
 
 class Freshness(BaseModel):
