@@ -53,6 +53,8 @@ type Ranking struct {
 	Slot *uint64
 	// counts asks rank for the number of all holders.
 	counts bool
+	// large says that the mint has many accounts.
+	large bool
 }
 
 // Ranked is a page of holders.

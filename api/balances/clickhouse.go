@@ -13,18 +13,21 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// publicBounds is what the public can make ClickHouse do here. countBounds is for the counts of all
-// mints, which do not wait for the public's turns.
+// publicBounds is what the public can make ClickHouse do here. sumBounds is for what reads all
+// accounts of a large mint or a past slot, which takes up to a second of every core: one at a time,
+// so that pages which cost milliseconds do not wait behind such sums. countBounds is for the counts
+// of all mints, which do not wait for the public's turns.
 var (
-	publicBounds = clickhouse.Bounds{Time: 10 * time.Second, Concurrent: 4, Memory: 512 << 20, Threads: 2}
+	publicBounds = clickhouse.Bounds{Time: 10 * time.Second, Concurrent: 4, Memory: 512 << 20, Threads: 1}
+	sumBounds    = clickhouse.Bounds{Time: 10 * time.Second, Concurrent: 1, Memory: 512 << 20, Threads: 2}
 	countBounds  = clickhouse.Bounds{Time: time.Minute, Concurrent: 1, Memory: 512 << 20, Threads: 2}
 )
 
 // ClickHouse implements Reader.
 type ClickHouse struct {
-	public, counts *clickhouse.Questions
-	database       string
-	known          *lru.Cache[holding, kindAt]
+	public, sums, counts *clickhouse.Questions
+	database             string
+	known                *lru.Cache[holding, kindAt]
 }
 
 var _ Reader = (*ClickHouse)(nil)
@@ -36,11 +39,14 @@ func NewClickHouse(open func(ctx context.Context) (driver.Conn, error), database
 	if err != nil {
 		panic(err) // only a size below 1 is refused
 	}
-	return &ClickHouse{clickhouse.NewQuestions(open, publicBounds), clickhouse.NewQuestions(open, countBounds), database, known}
+	questions := func(bounds clickhouse.Bounds) *clickhouse.Questions { return clickhouse.NewQuestions(open, bounds) }
+	return &ClickHouse{questions(publicBounds), questions(sumBounds), questions(countBounds), database, known}
 }
 
 // Close closes the connections, if there are any.
-func (c *ClickHouse) Close() error { return errors.Join(c.public.Close(), c.counts.Close()) }
+func (c *ClickHouse) Close() error {
+	return errors.Join(c.public.Close(), c.sums.Close(), c.counts.Close())
+}
 
 // read calls each for every row of the answer. {db} in the query is the database.
 func (c *ClickHouse) read(ctx context.Context, questions *clickhouse.Questions, each func(driver.Rows) error, query string, args ...any) error {

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/api/balances"
+	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/internal/testkit/chtest"
 	"github.com/mintlake/mintlake/replica"
 	"github.com/mintlake/mintlake/schemas"
@@ -40,6 +41,7 @@ func TestClickHouse(t *testing.T) {
 		{"large mints are ranked as counted", largeMintsAreRankedAsCounted},
 		{"kinds of owners", kindsOfOwners},
 		{"holders at a slot", holdersAtASlot},
+		{"no page waits for sums", noPageWaitsForSums},
 		{"wallets", wallets},
 		{"transfers", transfers},
 		{"counts", counts},
@@ -279,6 +281,29 @@ func holdersAtASlot(t *testing.T, s *tables) {
 	var outside *balances.OutsideHistory
 	require.ErrorAs(t, err, &outside)
 	require.Zero(t, outside.To, "nothing was ever stored of it")
+}
+
+// noPageWaitsForSums: while a past slot is summed up, others of that kind wait, and no others.
+func noPageWaitsForSums(t *testing.T, s *tables) {
+	mint, owner, slot := pubkey.Key{25}, key(2577, true), uint64(150)
+	s.store(t, state{mint, pubkey.Key{26}, owner, 10, true, 110})
+	s.exec(t, "INSERT INTO mintlake.balance_mints_raw (mint, partition, first) VALUES (?, 0, 110)", mint.String())
+	past := balances.Ranking{Mint: mint, Limit: 1, Slot: &slot}
+	require.NoError(t, s.reader.Summing(t.Context(), func() {
+		page, err := s.reader.Holders(t.Context(), balances.Ranking{Mint: mint, Limit: 1})
+		require.NoError(t, err)
+		require.Len(t, page.Holders, 1)
+		held, err := s.reader.Held(t.Context(), owner, "", 1000, nil)
+		require.NoError(t, err)
+		require.NotEmpty(t, held.Holdings)
+		short, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err = s.reader.Holders(short, past)
+		require.ErrorIs(t, err, clickhouse.ErrUnavailable)
+	}))
+	page, err := s.reader.Holders(t.Context(), past)
+	require.NoError(t, err)
+	require.Len(t, page.Holders, 1)
 }
 
 // wallets: what a wallet holds, page by page, now and at a slot.

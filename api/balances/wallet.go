@@ -24,6 +24,7 @@ const (
 
 // Held implements Reader.
 func (c *ClickHouse) Held(ctx context.Context, owner pubkey.Key, after string, limit int, slot *uint64) (held Held, err error) {
+	questions := c.public
 	query, args := heldNow, []any{clickhouse.Named("owner", owner.String()), clickhouse.Named("limit", limit)}
 	if slot != nil {
 		var last uint64
@@ -33,10 +34,11 @@ func (c *ClickHouse) Held(ctx context.Context, owner pubkey.Key, after string, l
 		if *slot < held.From || *slot > last {
 			return held, &OutsideHistory{From: held.From, To: last}
 		}
+		questions = c.sums
 		query, args = heldAt, append(args, clickhouse.Named("slot", *slot))
 	}
 	held.Holdings = []Holding{}
-	err = c.read(ctx, c.public, func(rows driver.Rows) error {
+	err = c.read(ctx, questions, func(rows driver.Rows) error {
 		var text string
 		var h Holding
 		if err := rows.Scan(&text, &h.Amount, &h.Accounts); err != nil {
@@ -54,7 +56,7 @@ func (c *ClickHouse) Held(ctx context.Context, owner pubkey.Key, after string, l
 		held.Total = uint64(len(held.Holdings))
 		return held, nil
 	}
-	err = c.read(ctx, c.public, func(rows driver.Rows) error { return rows.Scan(&held.Total) },
+	err = c.read(ctx, questions, func(rows driver.Rows) error { return rows.Scan(&held.Total) },
 		"SELECT count() FROM ("+query+") SETTINGS optimize_aggregation_in_order = 1", append(args, clickhouse.Named("after", ""))...)
 	return held, err
 }

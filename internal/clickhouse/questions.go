@@ -21,7 +21,7 @@ type Bounds struct {
 	Time time.Duration
 	// Concurrent is how many reads run at once; further ones wait.
 	Concurrent int
-	// Memory is what one query may use, in bytes. A GROUP BY that uses a quarter of that continues
+	// Memory is what one query may use, in bytes. A GROUP BY that uses half of that continues
 	// on the disk.
 	Memory int
 	// Threads is how many threads one query may use.
@@ -87,7 +87,7 @@ func (q *Questions) Ask(ctx context.Context, read func(ctx context.Context, conn
 	if err == nil {
 		err = read(ch.Context(ctx, ch.WithSettings(ch.Settings{
 			"max_execution_time": int(q.bounds.Time.Seconds()), "max_memory_usage": q.bounds.Memory, "max_threads": q.bounds.Threads,
-			"max_bytes_before_external_group_by": q.bounds.Memory / 4,
+			"max_bytes_before_external_group_by": q.bounds.Memory / 2,
 		})), conn)
 	}
 	if err != nil && Retryable(err) {
