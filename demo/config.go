@@ -106,7 +106,7 @@ type Anchor = chain.Anchor
 
 // ChainVersion is the version of the code that makes the chain. Another one makes other blocks of
 // the same settings.
-const ChainVersion = 4
+const ChainVersion = 5
 
 // NoV1 in Config.V1 means no transactions of version 1.
 const NoV1 = chain.NoV1

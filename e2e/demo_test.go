@@ -90,7 +90,7 @@ func requireAlive(t *testing.T, up *instance) {
 	}
 	for _, power := range []string{
 		"permanent_delegate", "transfer_hook", "transfer_fee_config", "default_account_state", "pausable", "non_transferable", "confidential_transfer_mint",
-		"mint_close_authority", "interest_bearing_config", "scaled_ui_amount", "group_pointer", "group_member_pointer",
+		"mint_close_authority", "interest_bearing_config", "scaled_ui_amount", "group_pointer", "group_member_pointer", "permissioned_burn",
 	} {
 		up.awaitBody("/tokens?limit=1&ext="+power, `"mint":`)
 	}

@@ -45,6 +45,9 @@ func planSupply(g *Generator, r *rand.Rand) *plan {
 		}
 		return &plan{payer: t.mintAuth, v0: true, ixs: []Instruction{ixMintTo(t.program, t.mint, account, t.mintAuth.Key, amount)}}
 	}
+	if !freelyBurnt(g.st.get(t.mint).Data) {
+		return nil
+	}
 	if r.IntN(2) == 0 {
 		return &plan{payer: w, ixs: append(budget(r, 20_000), ixBurnChecked(t.program, account, t.mint, w.Key, min(amount, have), t.decimals))}
 	}

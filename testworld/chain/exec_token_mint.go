@@ -34,6 +34,9 @@ func tokenSupply(x *machine, f *frame, mintTo, checked bool, body []byte) error 
 	if err := supplyChecks(x, mint, dst, amount, mintTo); err != nil {
 		return err
 	}
+	if !mintTo && !freelyBurnt(x.acc(mint).Data) {
+		return failCustom(tokInvalidInstr)
+	}
 	if checked && x.acc(mint).Data[layout.MintDecimalsAt] != body[8] {
 		return failCustom(tokDecimalsMismatch)
 	}

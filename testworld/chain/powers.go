@@ -11,8 +11,8 @@ import (
 // power is a Token-2022 extension of a mint that gives somebody power over holders, or changes what
 // amounts mean. Numbers and layouts: spl-token-2022-interface 3.1.1, instruction.rs and extension/.
 // The chain writes it into the mint and into the accounts that follow from it. Of what it means
-// only a frozen beginning and a ban on transfers are enforced: nothing here pauses a mint, names a
-// hook's program or moves tokens as a delegate.
+// only a frozen beginning, a ban on transfers and a ban on burns without permission are enforced:
+// nothing here pauses a mint, names a hook's program or moves tokens as a delegate.
 type power struct {
 	kind uint16
 	// tag is the initializer's number. With sub, its second byte is 0.
@@ -43,6 +43,7 @@ var powers = [...]power{
 	{kind: layout.ExtNonTransferable, tag: 32, give: func(Key) []byte { return nil }, unpoolable: true, still: true},
 	{kind: layout.ExtGroupPointer, tag: 40, sub: true, takes: 64, give: func(a Key) []byte { return layout.MetadataPointer(a, a) }, unpoolable: true},
 	{kind: layout.ExtMemberPointer, tag: 41, sub: true, takes: 64, give: func(a Key) []byte { return layout.MetadataPointer(a, a) }, unpoolable: true},
+	{kind: layout.ExtPermissionedBurn, tag: 46, sub: true, takes: 32, give: onlyAuthority, unpoolable: true},
 }
 
 func onlyAuthority(authority Key) []byte { return bytes.Clone(authority[:]) }
@@ -192,6 +193,21 @@ func multiplierUpdate(x *machine, f *frame) error {
 	return nil
 }
 
+// freelyBurnt returns whether holders may burn tokens of the mint without a permission, which
+// nobody gives on this chain.
+func freelyBurnt(mint []byte) bool {
+	if !extended(mint) {
+		return true
+	}
+	at, _ := layout.Extension(mint, layout.ExtPermissionedBurn)
+	return at < 0
+}
+
+// extended returns whether a mint may have extensions.
+func extended(mint []byte) bool {
+	return len(mint) > layout.TokenAccountSize && mint[layout.TokenAccountSize] == layout.TypeMint
+}
+
 // follows are the extensions that a mint's give to its token accounts, and how long their values
 // are (ExtensionType::get_required_init_account_extensions).
 var follows = map[uint16][]layout.Entry{
@@ -203,7 +219,7 @@ var follows = map[uint16][]layout.Entry{
 
 // accountExtensions returns what a mint's extensions add to its token accounts.
 func accountExtensions(mint []byte) (list []layout.Entry) {
-	if len(mint) <= layout.TokenAccountSize || mint[layout.TokenAccountSize] != layout.TypeMint {
+	if !extended(mint) {
 		return nil
 	}
 	for e := range layout.Extensions(mint) {
@@ -256,7 +272,7 @@ func extendAccount(account, mint []byte) error {
 
 // firstState is the state in which accounts of the mint begin.
 func firstState(mint []byte) byte {
-	if len(mint) > layout.TokenAccountSize && mint[layout.TokenAccountSize] == layout.TypeMint {
+	if extended(mint) {
 		if at, n := layout.Extension(mint, layout.ExtDefaultState); at >= 0 && n == 1 {
 			return mint[at]
 		}
@@ -267,7 +283,7 @@ func firstState(mint []byte) byte {
 // poolableMint returns whether Raydium's CPMM takes a mint: it has none but these extensions
 // (raydium-cp-swap, utils/token.rs).
 func poolableMint(mint []byte) bool {
-	if len(mint) <= layout.TokenAccountSize || mint[layout.TokenAccountSize] != layout.TypeMint {
+	if !extended(mint) {
 		return true
 	}
 	for e := range layout.Extensions(mint) {

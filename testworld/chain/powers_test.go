@@ -43,7 +43,7 @@ func TestEveryPowerIsThereInTheFirstMinute(t *testing.T) {
 	}
 	for _, name := range []string{
 		"permanent_delegate", "scaled_ui_amount", "default_account_state", "pausable", "transfer_hook", "interest_bearing_config", "confidential_transfer_mint",
-		"non_transferable", "group_pointer", "group_member_pointer", "transfer_fee_config", "mint_close_authority", "metadata_pointer", "token_metadata",
+		"non_transferable", "group_pointer", "group_member_pointer", "permissioned_burn", "transfer_fee_config", "mint_close_authority", "metadata_pointer", "token_metadata",
 	} {
 		require.Positive(t, kinds[name], "no mint has %s: %v", name, kinds)
 	}
@@ -67,8 +67,9 @@ func powered(t *testing.T, g *Generator, kind uint16) (*token, *Signer) {
 	return nil, nil
 }
 
-// TestPowersAreKept: accounts of some mints begin frozen, tokens of some cannot be moved, and only
-// the authority changes a multiplier. The three are refused by the real program in the same words.
+// TestPowersAreKept: accounts of some mints begin frozen, tokens of some cannot be moved, those of
+// some not be burnt without permission, and only the authority changes a multiplier. What is
+// refused fails with the error of the real program.
 func TestPowersAreKept(t *testing.T) {
 	cfg := Config{Seed: 3, TPS: 20, Tokens: 300, Past: 120, GenesisTime: time.Unix(1_800_000_000, 0)}
 	g, err := New(cfg)
@@ -93,9 +94,15 @@ func TestPowersAreKept(t *testing.T) {
 	}
 	require.Equal(t, &TxError{Index: 1, Kind: ErrCustom, Custom: tokFrozen}, move(layout.ExtDefaultState))
 	require.Equal(t, &TxError{Index: 1, Kind: ErrCustom, Custom: tokNonTransferable}, move(layout.ExtNonTransferable))
-	for _, kind := range []uint16{layout.ExtPausable, layout.ExtTransferHook, layout.ExtPermanentDelegate, layout.ExtScaledAmount} {
+	for _, kind := range []uint16{layout.ExtPausable, layout.ExtTransferHook, layout.ExtPermanentDelegate, layout.ExtScaledAmount, layout.ExtPermissionedBurn} {
 		require.Nil(t, move(kind), kind)
 	}
+	burn := func(kind uint16) *TxError {
+		token, owner := powered(t, g, kind)
+		return try(owner, ixBurn(token.program, g.ata(owner.Key, token), token.mint, owner.Key, 1))
+	}
+	require.Equal(t, &TxError{Index: 0, Kind: ErrCustom, Custom: tokInvalidInstr}, burn(layout.ExtPermissionedBurn))
+	require.Nil(t, burn(layout.ExtPausable))
 
 	token, creator := powered(t, g, layout.ExtScaledAmount)
 	at, n := layout.Extension(g.st.get(token.mint).Data, layout.ExtScaledAmount)

@@ -195,7 +195,7 @@ func writeSVMSample(t *testing.T, path string, slots int) {
 	}
 	for _, kind := range []string{"spl 0", "spl 3", "spl 4", "spl 5", "spl 6", "spl 7", "spl 8", "spl 9", "spl 10", "spl 11", "spl 12", "spl 14", "spl 15", "spl 17", "spl 18", "spl 20", "spl 21", "spl 22",
 		"spl 38", "spl 45", "spl 255", "t22 6", "t22 7", "t22 8", "t22 12", "t22 18", "t22 20", "t22 21", "t22 22", "t22 25", "t22 26/0", "t22 26/1", "t22 26/2", "t22 26/4", "t22 39",
-		"t22 27", "t22 28", "t22 32", "t22 33", "t22 35", "t22 36", "t22 40", "t22 41", "t22 43", "t22 44", "t22 210", "t22 215", "t22 221"} {
+		"t22 27", "t22 28", "t22 32", "t22 33", "t22 35", "t22 36", "t22 40", "t22 41", "t22 43", "t22 44", "t22 46", "t22 210", "t22 215", "t22 221"} {
 		require.Positive(t, seen[kind], "the sample lacks instruction %s: %v", kind, seen)
 	}
 	for _, a := range assigns(t, g) {

@@ -26,6 +26,7 @@ const (
 	ExtScaledAmount           = 25
 	ExtPausable               = 26
 	ExtPausableAccount        = 27
+	ExtPermissionedBurn       = 28
 )
 
 // Scaled amounts (spl-token-2022, extension/scaled_ui_amount): the size of the mint's value and

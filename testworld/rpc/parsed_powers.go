@@ -47,6 +47,7 @@ var powerShapes = map[uint16]powerShape{
 		return map[string]any{"authority": text32(d), "multiplier": multiplier(layout.ScaledNowAt), "newMultiplier": multiplier(layout.ScaledNextAt),
 			"newMultiplierEffectiveTimestamp": int64(binary.LittleEndian.Uint64(d[layout.ScaledFromAt:]))}
 	}},
+	layout.ExtPermissionedBurn:       {"permissionedBurnConfig", 32, func(d []byte) map[string]any { return map[string]any{"authority": text32(d)} }},
 	layout.ExtGroupPointer:           {"groupPointer", 64, pairOf("authority", "groupAddress")},
 	layout.ExtMemberPointer:          {"groupMemberPointer", 64, pairOf("authority", "memberAddress")},
 	layout.ExtNonTransferable:        {name: "nonTransferable"},
