@@ -3,6 +3,7 @@ package trades
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -70,7 +71,9 @@ func (q *question) fill(ctx context.Context, page *Page, limit int) error {
 		if err != nil {
 			return err
 		}
+		_, to := q.times()
 		spans := spansOf(hours, want)
+		spans = slices.DeleteFunc(spans, func(s span) bool { return s.from.After(to) })
 		for len(spans) > 0 {
 			batch := nextBatch(&spans, want)
 			// One more tells whether there is a next page.

@@ -63,3 +63,34 @@ func TestAPageIsEmptyOnlyAtTheEnd(t *testing.T) {
 	}
 	require.Equal(t, 10, slots)
 }
+
+// TestPagesGoOnWithinAnHour: of an hour that no valuation has seen, which is read in minutes, each
+// page begins where the one before ended.
+func TestPagesGoOnWithinAnHour(t *testing.T) {
+	const count = 60
+	conn, dsn := chtest.Migrated(t)
+	mint, other := pubkey.Key{1}, pubkey.Key{2}
+	require.NoError(t, conn.Exec(t.Context(), "INSERT INTO mintlake.swaps_raw (slot, block_time, mint_a, mint_b, in_is_a, amount_in, amount_out) SELECT number + 1, toDateTime(1750003200 + 60 * number, 'UTC'), ?, ?, true, 5, 7 FROM numbers(60)",
+		mint.String(), other.String()))
+	require.NoError(t, conn.Exec(t.Context(), "INSERT INTO mintlake.swap_minutes_raw (minute, touched, valued) SELECT toDateTime(1750003200 + 60 * number, 'UTC'), 2, 1 FROM numbers(60)"))
+	reader := trades.NewClickHouse(func(ctx context.Context) (driver.Conn, error) { return clickhouse.Open(ctx, dsn) }, "mintlake")
+	t.Cleanup(func() { require.NoError(t, reader.Close()) })
+	var slots []uint64
+	for before := ""; len(slots) < 2*count; {
+		cursor, err := trades.ParseCursor(before)
+		require.NoError(t, err)
+		page, err := reader.Trades(t.Context(), mint, &trades.Filter{}, cursor, 2)
+		require.NoError(t, err)
+		for _, trade := range page.Trades {
+			slots = append(slots, trade.Slot)
+		}
+		if page.Next == nil {
+			break
+		}
+		before = *page.Next
+	}
+	require.Len(t, slots, count)
+	for i, slot := range slots {
+		require.Equal(t, uint64(count-i), slot)
+	}
+}
