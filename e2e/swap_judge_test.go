@@ -29,11 +29,17 @@ func (c *swapCounts) expire() error {
 	return nil
 }
 
-// more tells whether fewer swaps than wanted were made.
+// swapVenues is on how many venues swaps are made.
+const swapVenues = 7
+
+// more tells whether fewer swaps than wanted were made, or none yet on some venue: a pool comes to
+// PumpSwap when its curve is sold out, and is used when its kinds of swaps are proved by others'.
+// Those are waited for with ten times as many swaps at most.
 func (c *swapCounts) more(wanted int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.landed+c.failed < wanted
+	made := c.landed + c.failed
+	return made < wanted || len(c.venues) < swapVenues && made < 10*wanted
 }
 
 // judge holds a landed swap to its quote.

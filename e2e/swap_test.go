@@ -392,7 +392,7 @@ func TestSwapsEndToEnd(t *testing.T) {
 	require.Positive(t, seen.splits)
 	require.Positive(t, seen.tables)
 	require.Positive(t, seen.sent)
-	require.Len(t, seen.venues, 7)
+	require.Len(t, seen.venues, swapVenues)
 	require.Len(t, seen.versions, 3)
 	requireReplayed(t, up, seen.venues)
 }
