@@ -68,8 +68,8 @@ type meter struct {
 	// parent and child say which processes count: those that were given, and their children.
 	parent, child bool
 	peak          int64 // bytes
-	stop      chan struct{}
-	done      sync.WaitGroup
+	stop          chan struct{}
+	done          sync.WaitGroup
 }
 
 func newMeter(processes ...int) *meter {
