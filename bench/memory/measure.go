@@ -21,18 +21,11 @@ func measure(ctx context.Context, o *options, b *backends, corpus *registrytest.
 	if err := measureFirst(ctx, o, b, corpus, size); err != nil {
 		return err
 	}
-	begin := time.Now()
-	n, err := startNode(ctx, o, b)
+	n, _, err := startReady(ctx, o, b, fmt.Sprintf("%d tokens, from the checkpoint, ", size))
 	if err != nil {
 		return err
 	}
 	defer n.stop()
-	if err := n.awaitReady(ctx); err != nil {
-		return err
-	}
-	of := fmt.Sprintf("%d tokens, from the checkpoint, ", size)
-	o.report.Add(report.Figure{Name: of + "ready", Value: time.Since(begin).Seconds(), Unit: "s", Note: fmt.Sprintf("%.1f s of the node's processor time", n.processorTime().Seconds())})
-	n.reportMemory(o, of+"resident memory when ready")
 	s, err := n.status()
 	if err == nil && !s.Checkpoint.Loaded {
 		err = fmt.Errorf("the checkpoint was not loaded: %+v", s.Checkpoint)
@@ -40,49 +33,76 @@ func measure(ctx context.Context, o *options, b *backends, corpus *registrytest.
 	return err
 }
 
-// awaitCheckpoint waits until the node has written its checkpoint, and reports it.
-func (n *node) awaitCheckpoint(o *options, of string, begin time.Time) error {
-	for {
-		s, err := n.status()
-		switch {
-		case err != nil:
-			return err
-		case s.Checkpoint.Failed != nil:
-			return fmt.Errorf("the checkpoint was not written: %s", *s.Checkpoint.Failed)
-		case s.Checkpoint.Bytes != nil:
-			o.report.Add(report.Figure{Name: of + "checkpoint written", Value: time.Since(begin).Seconds(), Unit: "s", Note: fmt.Sprintf("after the start; %d MiB", *s.Checkpoint.Bytes>>20)})
-			return nil
-		}
-		time.Sleep(200 * time.Millisecond)
+// startReady starts a node and reports what it takes until it is ready. begin is when it was
+// started.
+func startReady(ctx context.Context, o *options, b *backends, of string) (n *node, begin time.Time, err error) {
+	begin = time.Now()
+	if n, err = startNode(ctx, o, b); err != nil {
+		return nil, begin, err
 	}
-}
-
-// measureFirst measures a node that has no checkpoint.
-func measureFirst(ctx context.Context, o *options, b *backends, corpus *registrytest.Corpus, size int) error {
-	begin := time.Now()
-	n, err := startNode(ctx, o, b)
-	if err != nil {
-		return err
-	}
-	defer n.stop()
 	if err := n.awaitReady(ctx); err != nil {
-		return err
+		n.stop()
+		return nil, begin, err
 	}
-	of := fmt.Sprintf("%d tokens, ", size)
 	o.report.Add(report.Figure{Name: of + "ready", Value: time.Since(begin).Seconds(), Unit: "s", Note: fmt.Sprintf("%.1f s of the node's processor time", n.processorTime().Seconds())})
 	n.reportMemory(o, of+"resident memory when ready")
+	return n, begin, nil
+}
+
+// await waits until a part of the node's status is there, and reports how long after the start that
+// was. is returns a note about it; empty while it is not there.
+func (n *node) await(ctx context.Context, o *options, what string, begin time.Time, is func(s *status) (note string, err error)) error {
 	for {
 		s, err := n.status()
 		if err != nil {
 			return err
 		}
-		if s.Root.Hash != nil {
-			o.report.Add(report.Figure{Name: of + "root known", Value: time.Since(begin).Seconds(), Unit: "s", Note: "after the start"})
-			break
+		note, err := is(&s)
+		if err != nil {
+			return err
 		}
-		time.Sleep(200 * time.Millisecond)
+		if note != "" {
+			o.report.Add(report.Figure{Name: what, Value: time.Since(begin).Seconds(), Unit: "s", Note: note})
+			return nil
+		}
+		select {
+		case <-time.After(200 * time.Millisecond):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
-	if err := n.awaitCheckpoint(o, of, begin); err != nil {
+}
+
+// rootKnown and checkpointWritten are what await waits for.
+func rootKnown(s *status) (note string, err error) {
+	if s.Root.Hash == nil {
+		return "", nil
+	}
+	return "after the start", nil
+}
+
+func checkpointWritten(s *status) (note string, err error) {
+	if failed := s.Checkpoint.Failed; failed != nil {
+		return "", fmt.Errorf("the checkpoint was not written: %s", *failed)
+	}
+	if s.Checkpoint.Bytes == nil {
+		return "", nil
+	}
+	return fmt.Sprintf("after the start; %d MiB", *s.Checkpoint.Bytes>>20), nil
+}
+
+// measureFirst measures a node that has no checkpoint.
+func measureFirst(ctx context.Context, o *options, b *backends, corpus *registrytest.Corpus, size int) error {
+	of := fmt.Sprintf("%d tokens, ", size)
+	n, begin, err := startReady(ctx, o, b, of)
+	if err != nil {
+		return err
+	}
+	defer n.stop()
+	if err := n.await(ctx, o, of+"root known", begin, rootKnown); err != nil {
+		return err
+	}
+	if err := n.await(ctx, o, of+"checkpoint written", begin, checkpointWritten); err != nil {
 		return err
 	}
 	for _, rates := range [][]int{{1_000}, {0, o.rate}} {
