@@ -146,15 +146,6 @@ func (c *Client) Pools(ctx context.Context, mint string, params *rest.GetPoolsPa
 	return whole(answer.JSON200)
 }
 
-// Trades is GET /tokens/{mint}/trades: one page, newest first.
-func (c *Client) Trades(ctx context.Context, mint string, params *rest.GetTradesParams) (*rest.TradesResponse, error) {
-	answer, err := c.REST.GetTradesWithResponse(ctx, mint, params)
-	if err != nil {
-		return nil, err
-	}
-	return whole(answer.JSON200)
-}
-
 // Status is GET /status.
 func (c *Client) Status(ctx context.Context) (*rest.Status, error) {
 	answer, err := c.REST.GetStatusWithResponse(ctx)

@@ -266,6 +266,7 @@ func TestFollowEndsWhereTryingAgainIsOfNoUse(t *testing.T) {
 func FuzzFeed(f *testing.F) {
 	f.Add("event: new\ndata: {\"mint\":\"a\"}\n\nid: x\n\n")
 	f.Fuzz(func(_ *testing.T, text string) {
-		_ = (&follower{handle: func(Event) error { return nil }, alive: func() {}}).read(strings.NewReader(text), func() {})
+		f := &follower{handle: func(Event) error { return nil }, alive: func() {}}
+		_ = readEvents(strings.NewReader(text), func() {}, func(time.Duration) {}, f.dispatch)
 	})
 }

@@ -1,15 +1,12 @@
 package client
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -39,15 +36,8 @@ type Event struct {
 	Cursor string
 }
 
-const (
-	// maxLine bounds a line of the feed in bytes. A row has a few KB.
-	maxLine = 4 << 20
-	// quietLimit is how long a connection may be silent before it is closed, also before it is
-	// answered: the feed sends a line at least every 15 s.
-	quietLimit = 45 * time.Second
-	// longestPause bounds the pause between two attempts to connect.
-	longestPause = 30 * time.Second
-)
+// longestPause bounds the pause between two attempts to connect.
+const longestPause = 30 * time.Second
 
 // Follow calls handle for every event of GET /tokens/stream, one after the other. handle may take
 // hours, such as to read the whole registry after an EventReset. If the stream ends, Follow
@@ -95,93 +85,38 @@ type handlerError struct{ error }
 
 // followOnce reads the events of one connection until it ends.
 func (c *Client) followOnce(ctx context.Context, params *rest.StreamTokensParams, f *follower) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	request, err := rest.NewStreamTokensRequest(c.cfg.URL, params)
 	if err != nil {
 		return &handlerError{err}
 	}
-	request = request.WithContext(ctx)
-	request.Header.Set("Accept", "text/event-stream")
-	quiet := time.AfterFunc(quietLimit, cancel)
-	defer quiet.Stop()
-	response, err := c.http.Do(request)
-	if err != nil {
-		return err
-	}
-	if response.StatusCode != http.StatusOK {
-		return errorOf(response)
-	}
-	defer func() { _ = response.Body.Close() }()
-	if kind := response.Header.Get("Content-Type"); !strings.HasPrefix(kind, "text/event-stream") {
-		return &handlerError{fmt.Errorf("the answer is %.60q, no event stream: this is no token API of Mintlake", kind)}
-	}
 	handle := f.handle
-	f.handle = func(event Event) error {
-		quiet.Stop() // nothing is read meanwhile: the silence is ours
-		defer quiet.Reset(quietLimit)
-		return handle(event)
-	}
-	if f.lost != nil { // also the changes between the last connection and this one are lost
-		if err := f.handle(*f.lost); err != nil {
-			return &handlerError{err}
+	return c.stream(ctx, request, func(quiet *time.Timer, body io.Reader) error {
+		f.handle = func(event Event) error { return unhurried(quiet, func() error { return handle(event) }) }
+		if f.lost != nil { // also the changes between the last connection and this one are lost
+			if err := f.handle(*f.lost); err != nil {
+				return &handlerError{err}
+			}
 		}
-	}
-	return f.read(response.Body, func() { quiet.Reset(quietLimit) })
+		return readEvents(body, func() { quiet.Reset(quietLimit) }, func(pause time.Duration) { f.retry = pause }, f.dispatch)
+	})
 }
 
-// follower reads Server-Sent Events:
-// https://html.spec.whatwg.org/multipage/server-sent-events.html
+// follower handles the events of one connection.
 type follower struct {
 	handle func(Event) error
 	alive  func() // called for each event that has a kind or an id
 	cursor *string
 	lost   *Event // the reset after which no cursor has come yet
 	retry  time.Duration
-
-	kind, data string
-	id         *string
 }
 
-// read reads events until the stream ends. It calls line for each line.
-func (f *follower) read(body io.Reader, line func()) error {
-	lines := bufio.NewScanner(body)
-	lines.Buffer(nil, maxLine)
-	for lines.Scan() {
-		line()
-		name, value, _ := strings.Cut(lines.Text(), ":")
-		value = strings.TrimPrefix(value, " ")
-		switch {
-		case lines.Text() == "":
-			if err := f.dispatch(); err != nil {
-				return err
-			}
-		case name == "event":
-			f.kind = value
-		case name == "data":
-			if f.data += value + "\n"; len(f.data) > maxLine {
-				return errors.New("an event of the feed is too long")
-			}
-		case name == "id":
-			f.id = &value
-		case name == "retry":
-			if ms, err := strconv.Atoi(value); err == nil {
-				f.retry = min(max(0, time.Duration(ms)*time.Millisecond), longestPause)
-			}
-		}
-	}
-	return lines.Err()
-}
-
-// dispatch handles the event that has been read, at the empty line after it.
-func (f *follower) dispatch() error {
-	kind, data, id := f.kind, f.data, f.id
-	f.kind, f.data, f.id = "", "", nil
-	if kind != "" || id != nil {
+// dispatch handles an event.
+func (f *follower) dispatch(e serverEvent) error {
+	if e.kind != "" || e.id != nil {
 		f.alive()
 	}
-	event := Event{Kind: kind, Data: json.RawMessage(strings.TrimSuffix(data, "\n"))}
-	switch kind {
+	event := Event{Kind: e.kind, Data: json.RawMessage(e.data)}
+	switch e.kind {
 	case EventNew, EventChanged, EventRemoved:
 		if err := json.Unmarshal(event.Data, &event.Token); err != nil {
 			return &handlerError{fmt.Errorf("read an event of the feed: %w", err)}
@@ -204,11 +139,11 @@ func (f *follower) dispatch() error {
 			return &handlerError{err}
 		}
 	}
-	if id == nil {
+	if e.id == nil {
 		return nil
 	}
-	f.cursor, f.lost = id, nil
-	if err := f.handle(Event{Kind: EventCursor, Cursor: *id}); err != nil {
+	f.cursor, f.lost = e.id, nil
+	if err := f.handle(Event{Kind: EventCursor, Cursor: *e.id}); err != nil {
 		return &handlerError{err}
 	}
 	return nil

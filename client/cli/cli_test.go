@@ -34,7 +34,16 @@ const (
 )
 
 // marketOfUSDC is a member of its row where market=true asks for it.
-const marketOfUSDC = `"market":{"as_of":1,"price_usd":0.99987,"organic_volume_usd":5,"trades_24h":9},`
+const marketOfUSDC = `"market":{"as_of":1,"price_usd":0.99987,"market_cap_usd":9875259234.1,"liquidity_usd":4321000,"organic_volume_usd":5,"trades_24h":9},`
+
+// windowsOfUSDC is the member of its row that windows=true asks for.
+func windowsOfUSDC() string {
+	window := func(change string, n int) string {
+		return fmt.Sprintf(`{"price_change":%s,"price_since":null,"high_usd":1.0002,"low_usd":0.9995,"volume_usd":%d.5,"bought_usd":%d,"sold_usd":%d.5,"trades":%d,"buys":%d,"sells":%d,"traders":%d,"buyers":%d,"sellers":%d}`,
+			change, 9000*n, 4000*n, 5000*n, 90*n, 40*n, 50*n, 30*n, 12*n, 21*n)
+	}
+	return `,"windows":{"5m":` + window("null", 1) + `,"1h":` + window("-0.0125", 10) + `,"6h":` + window("0.02", 60) + `,"24h":` + window("0.013", 200) + `}`
+}
 
 // canned answers as a node does, with text that creators of tokens wrote to do harm.
 func canned(t *testing.T) *httptest.Server {
@@ -59,6 +68,9 @@ func canned(t *testing.T) *httptest.Server {
 		})
 	}
 	answer("GET /tokens", func(r *http.Request) string {
+		if query := r.URL.Query(); query.Get("sort") == "buyers_1h" && query.Get("min") == "traders_24h:25,volume_1h_usd:1000" && query.Get("max") == "price_change_24h:5" {
+			return `{"items":[` + real[:len(real)-1] + windowsOfUSDC() + `},` + fake + `],"page":1,"limit":20,"total":2}`
+		}
 		switch strings.ToLower(r.URL.Query().Get("q")) {
 		case "usdc":
 			return `{"items":[` + real + `,` + fake + `],"page":1,"limit":20,"total":7}`
@@ -72,6 +84,9 @@ func canned(t *testing.T) *httptest.Server {
 		if r.URL.Query().Get("market") != "true" {
 			body = strings.Replace(body, marketOfUSDC, "", 1)
 		}
+		if r.URL.Query().Get("windows") == "true" && strings.Contains(body, `"market":`) {
+			body = body[:len(body)-1] + windowsOfUSDC() + "}"
+		}
 		if r.URL.Query().Get("lists") == "true" && body != "" {
 			body = body[:len(body)-1] + `,"lists":[{"list":"Curated","as_of":1790000000000,"tags":["verified"],"sha256":"` + strings.Repeat("ab", 32) + `","signer":"7Np41oeYqPefeNQEHSv1UDhYrehxin3NStELsSKCT4K2","signature":"c2ln"}]}`
 		}
@@ -83,7 +98,8 @@ func canned(t *testing.T) *httptest.Server {
 		fmt.Fprint(w, body)
 	})
 	answer("GET /tokens/{mint}/ohlcv", func(*http.Request) string {
-		return `{"mint":"` + usdc + `","interval":"1h","candles":[{"time":1,"open":1,"high":1,"low":1,"close":1,"volume_usd":5,"trades":1,"traders":1}]}`
+		return `{"mint":"` + usdc + `","interval":"1h","in":"usd","candles":[{"time":1789999200,"open":0.9999,"high":1.0002,"low":0.9995,"close":0.99987,"volume_usd":12345.5,"trades":321,"traders":12},
+			{"time":1790002800,"open":null,"high":null,"low":null,"close":null,"volume_usd":0,"trades":1,"traders":1}]}`
 	})
 	answer("POST /tokens/batch", func(r *http.Request) string {
 		if asked, _ := io.ReadAll(r.Body); bytes.Contains(asked, []byte(sol)) {
@@ -180,7 +196,7 @@ func call(t *testing.T, input string, args ...string) (string, error) {
 
 // screens are the commands of docs/cli.md with what they print.
 var screens = []string{
-	"tokens search usdc", "tokens get USDC", "tokens batch " + usdc + " " + impostor, "tokens history USDC --limit 2", "tokens trades USDC --limit 1", "tokens holders USDC", "owners get " + wallet, "owners accounts " + wallet,
+	"tokens search usdc", "tokens search --sort buyers_1h --min traders_24h:25,volume_1h_usd:1000 --max price_change_24h:5", "tokens get USDC", "tokens candles USDC --limit 2", "tokens batch " + usdc + " " + impostor, "tokens history USDC --limit 2", "tokens trades USDC --limit 1", "tokens holders USDC", "owners get " + wallet, "owners accounts " + wallet,
 	"tokens pools SOL", "tokens liquidity USDC --limit 2", "pools liquidity " + poolOfUSDC, "pools history " + poolOfUSDC, "status", "quote SOL USDC 1.5",
 }
 
@@ -220,11 +236,58 @@ func TestGetTellsTheLaunch(t *testing.T) {
 	require.Regexp(t, `(?m)^launchpad +pump\ncreator +9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM\ngraduated +2 m$`, shown)
 }
 
+// Where a market cap is missing, the reason is told.
+func TestGetTellsWhyThereIsNoMarketCap(t *testing.T) {
+	url := serving(t, "GET /tokens/{mint}", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `{"mint":%q,"symbol":"X","market":{"market_cap_withheld":"thin_liquidity","fdv_usd":81000000000000}}`, impostor)
+	})
+	shown, err := call(t, "", "tokens", "get", impostor, "--url", url)
+	require.NoError(t, err)
+	require.Regexp(t, `(?m)^market cap +withheld: thin liquidity; price times supply is \$81.00T$`, shown)
+}
+
+// What is asked for reaches the node: each filter of trades and of candles.
+func TestFiltersReachTheNode(t *testing.T) {
+	var asked []string
+	url := serving(t, "GET /tokens/{mint}/{what}", func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.URL.Query().Encode())
+		fmt.Fprint(w, `{}`)
+	})
+	for _, flags := range []string{
+		"trades --limit 3 --pool " + poolOfUSDC + " --trader " + wallet + " --side buy --min-value 5 --from 1790000000 --to 1790000060 --before 00ab",
+		"candles --limit 3 --interval 1s --pool " + poolOfUSDC + " --in quote --from 1790000000 --to 1790000060",
+	} {
+		_, err := call(t, "", append([]string{"tokens"}, append(strings.Fields(flags), usdc, "--url", url)...)...)
+		require.NoError(t, err, flags)
+	}
+	require.Equal(t, []string{
+		"before=00ab&from=1790000000&limit=3&min_value=5&pool=" + poolOfUSDC + "&side=buy&to=1790000060&trader=" + wallet,
+		"from=1790000000&in=quote&interval=1s&limit=3&pool=" + poolOfUSDC + "&to=1790000060",
+	}, asked)
+}
+
+// Trades are shown as they come; a filter beside --follow is refused, as the stream has none.
+func TestTradesAreFollowed(t *testing.T) {
+	url := serving(t, "GET /trades/stream", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprintf(w, "event: open\ndata: {}\n\nevent: trade\ndata: {\"id\":%q,\"time\":1790000000000,\"side\":\"sell\",\"amount\":\"1500000000\",\"decimals\":6,\"price_usd\":0.99987,\"value_usd\":1499.8,\"estimated\":true,\"venue\":\"raydium_cpmm\\u001b[2J\"}\n\n", r.URL.Query().Get("mint"))
+	})
+	shown, err := call(t, "", "tokens", "trades", usdc, "--follow", "--url", url)
+	require.NoError(t, err)
+	require.Regexp(t, `(?m)^14:13:20  sell +1,500 +\$0\.99987  ≈ +\$1499\.80  raydium_cpmm\[2J$`, shown)
+	require.Contains(t, shown, "no trade is missed from now on")
+	shown, err = call(t, "", "tokens", "trades", usdc, "--follow", "--json", "--url", url)
+	require.NoError(t, err)
+	require.Contains(t, shown, `"id":"`+usdc+`"`)
+	_, err = call(t, "", "tokens", "trades", usdc, "--follow", "--side", "buy", "--url", url)
+	require.ErrorContains(t, err, "follow")
+}
+
 func TestJSONIsTheAnswerAsItCame(t *testing.T) {
 	server := canned(t)
 	shown, err := call(t, "", "tokens", "get", usdc, "--json", "--url", server.URL)
 	require.NoError(t, err)
-	response, err := http.Get(server.URL + "/tokens/" + usdc + "?market=true&lists=true")
+	response, err := http.Get(server.URL + "/tokens/" + usdc + "?market=true&windows=true&lists=true")
 	require.NoError(t, err)
 	defer response.Body.Close()
 	var body bytes.Buffer
@@ -359,6 +422,10 @@ func TestSortsAreThoseOfTheAPI(t *testing.T) {
 		if parameter.Name == "sort" {
 			require.Equal(t, slices.DeleteFunc(parameter.Schema.Enum, func(sort string) bool { return sort == "mint" }), sorts)
 		}
+	}
+	for _, sort := range sorts {
+		_, _, has := windowColumn(sort)
+		require.Equal(t, strings.HasSuffix(strings.TrimSuffix(sort, "_usd"), "m") || strings.HasSuffix(strings.TrimSuffix(sort, "_usd"), "h"), has, "the column of what tokens are sorted by: %s", sort)
 	}
 	shown, err := call(t, "", "__complete", "tokens", "search", "--sort", "")
 	require.NoError(t, err)

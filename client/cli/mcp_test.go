@@ -100,6 +100,8 @@ func TestMCPAnswersTheOfficialClient(t *testing.T) {
 	require.Contains(t, texts[0], `"price_usd":0.99987`)
 	require.Contains(t, texts[0], `"list":"Curated"`)
 	require.NotContains(t, texts[0], "signer", "proofs are in the resource")
+	texts, _ = callTool(t, session, "search_tokens", map[string]any{"sort": "buyers_1h", "min": []string{"traders_24h:25", "volume_1h_usd:1000"}, "max": []string{"price_change_24h:5"}})
+	require.Contains(t, texts[0], usdc)
 	texts, _ = callTool(t, session, "liquidity_over_time", map[string]any{"mint": usdc})
 	require.Contains(t, texts[0], `"liquidity_usd":12.5`)
 	texts, failed := callTool(t, session, "coverage", map[string]any{"mint": impostor})

@@ -17,8 +17,9 @@ type (
 		Query string   `json:"query,omitempty" jsonschema:"symbol, part of a name, or mint address; empty lists tokens by volume"`
 		Limit int32    `json:"limit,omitempty" jsonschema:"results, 1 to 50; 10 by default"`
 		Page  int64    `json:"page,omitempty" jsonschema:"page of results, from 1"`
-		Sort  string   `json:"sort,omitempty" jsonschema:"relevance (default), volume, newest, oldest, trending, or a figure of the market, descending: price_usd, market_cap_usd, held_usd, liquidity_usd, organic_volume_usd, pools, first_pool_at, holders, or of a window (5m, 1h, 6h or 24h), such as price_change_1h, price_drop_24h, volume_5m_usd, bought_1h_usd, sold_1h_usd, trades_6h, buys_1h, sells_1h, traders_24h, buyers_1h, sellers_1h"`
+		Sort  string   `json:"sort,omitempty" jsonschema:"relevance (default), volume, newest, oldest, trending, or a figure of the market, descending: price_usd, market_cap_usd, held_usd, liquidity_usd, organic_volume_usd, pools, first_pool_at, holders, or of a window (5m, 1h, 6h or 24h), such as price_change_1h, price_drop_24h, volume_5m_usd, bought_1h_usd, sold_1h_usd, high_1h_usd, low_1h_usd, trades_6h, buys_1h, sells_1h, traders_24h, buyers_1h, sellers_1h"`
 		Min   []string `json:"min,omitempty" jsonschema:"only tokens with at least so much of such figures, as FIGURE:NUMBER"`
+		Max   []string `json:"max,omitempty" jsonschema:"only tokens with at most so much of such figures, as FIGURE:NUMBER"`
 	}
 	tokenArgs struct {
 		Mint       string `json:"mint" jsonschema:"mint address, base58, or a symbol"`
@@ -61,7 +62,7 @@ func (a *ask) addTokens(server *mcp.Server) {
 			yes := true
 			return (&told{}).page(in.Limit, 10, 50, dropOfRow, func(limit *int32) ([]byte, error) {
 				return body(a.REST.SearchTokensWithResponse(ctx, &rest.SearchTokensParams{
-					Q: given(in.Query), Limit: limit, Page: given(in.Page), Sort: given(rest.SearchTokensParamsSort(in.Sort)), Evidence: &yes, Fields: &rowFields, Min: list(in.Min),
+					Q: given(in.Query), Limit: limit, Page: given(in.Page), Sort: given(rest.SearchTokensParamsSort(in.Sort)), Evidence: &yes, Fields: &rowFields, Min: list(in.Min), Max: list(in.Max),
 				}))
 			})
 		})

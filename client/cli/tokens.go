@@ -18,8 +18,8 @@ import (
 )
 
 func tokensCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "tokens", Short: "Ask a running node for tokens: search, get, batch, watch, history, trades, pools, liquidity, holders"}
-	cmd.AddCommand(searchCommand(), getCommand(), batchCommand(), watchCommand(), historyCommand(), tradesCommand(), tokenPoolsCommand(), liquidityCommand(), holdersCommand())
+	cmd := &cobra.Command{Use: "tokens", Short: "Ask a running node for tokens: search, get, batch, watch, history, candles, trades, pools, liquidity, holders"}
+	cmd.AddCommand(searchCommand(), getCommand(), batchCommand(), watchCommand(), historyCommand(), candlesCommand(), tradesCommand(), tokenPoolsCommand(), liquidityCommand(), holdersCommand())
 	return cmd
 }
 
@@ -50,42 +50,59 @@ func searchCommand() *cobra.Command {
 	var f filters
 	var limit int32
 	var sort string
+	var least, most []string
 	cmd := &cobra.Command{
 		Use:   "search [TEXT]",
 		Short: "Search tokens by symbol, name or mint; without TEXT those with the most volume",
 		Example: `  mintlake tokens search usdc
   mintlake tokens search --sort newest --program token-2022 --limit 5
+  mintlake tokens search --sort price_drop_1h --min traders_24h:25,volume_1h_usd:1000
   mintlake tokens search bonk --json | jq '.items[].mint'`,
 	}
 	asking(cmd, func(ctx context.Context, a *ask, args []string) error {
 		text, yes := strings.Join(args, " "), true
+		_, _, byWindow := windowColumn(sort)
 		answer, err := a.REST.SearchTokensWithResponse(ctx, &rest.SearchTokensParams{
 			Q: given(text), Limit: &limit, Sort: given(rest.SearchTokensParamsSort(sort)), Evidence: &yes, Market: &yes,
 			Program: given(rest.SearchTokensParamsProgram(f.program)), Tag: given(f.tag), MinVolume: given(f.minVolume),
+			Min: list(least), Max: list(most), Windows: given(byWindow),
 		})
 		if err != nil {
 			return err
 		}
-		return answered(a, answer.Body, a.showFound)
+		return answered(a, answer.Body, func(found *rest.SearchResponse) error { return a.showFound(found, sort) })
 	})
 	cmd.Flags().Int32Var(&limit, "limit", 20, "tokens to list, 1 to 200")
 	cmd.Flags().StringVar(&sort, "sort", "", "order: "+strings.Join(sorts, ", "))
+	cmd.Flags().StringSliceVar(&least, "min", nil, "only tokens with at least so much of figures that --sort takes: FIGURE:NUMBER, several with commas between")
+	cmd.Flags().StringSliceVar(&most, "max", nil, "the same with at most so much")
 	f.add(cmd)
 	_ = cmd.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions(sorts, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
-func (a *ask) showFound(found *rest.SearchResponse) error {
+// showFound lists tokens, with the figure of a window that they are sorted by.
+func (a *ask) showFound(found *rest.SearchResponse, sort string) error {
 	if len(found.Items) == 0 {
 		fmt.Fprintln(a.notes, "no token matches")
 		return nil
 	}
+	head, figure, byWindow := windowColumn(sort)
 	table := terminal.Table{Head: []string{"SYMBOL", "NAME", "PRICE", "VOLUME 24 H", "AGE", "MINT", "NOTE"}, Right: map[int]bool{2: true, 3: true, 4: true}}
+	if byWindow {
+		table.Head, table.Right[5] = slices.Insert(table.Head, 3, head), true
+	}
 	for i := range found.Items {
 		row := &found.Items[i]
 		note, style := a.note(row)
-		table.Row(terminal.Cell{Text: row.Symbol, Style: terminal.Bold}, terminal.Cell{Text: row.Name}, terminal.Cell{Text: dollars(price(row))}, terminal.Cell{Text: dollars(row.DailyVolumeUSD)},
-			terminal.Cell{Text: a.ago(row.FirstSeenAt)}, terminal.Cell{Text: row.Mint}, terminal.Cell{Text: note, Style: style})
+		cells := []terminal.Cell{
+			{Text: row.Symbol, Style: terminal.Bold}, {Text: row.Name}, {Text: dollars(price(row))}, {Text: dollars(row.DailyVolumeUSD)},
+			{Text: a.ago(row.FirstSeenAt)}, {Text: row.Mint}, {Text: note, Style: style},
+		}
+		if byWindow {
+			cells = slices.Insert(cells, 3, terminal.Cell{Text: figure(row), Style: terminal.Bold})
+		}
+		table.Row(cells...)
 	}
 	if err := table.Write(a.out, a.paint); err != nil {
 		return err
@@ -161,7 +178,7 @@ func getCommand() *cobra.Command {
 			return err
 		}
 		yes := true
-		answer, err := a.REST.GetTokenWithResponse(ctx, mint, &rest.GetTokenParams{Evidence: &yes, Market: &yes, Lists: &yes})
+		answer, err := a.REST.GetTokenWithResponse(ctx, mint, &rest.GetTokenParams{Evidence: &yes, Market: &yes, Windows: &yes, Lists: &yes})
 		if err != nil {
 			return err
 		}
@@ -197,6 +214,10 @@ func (a *ask) showToken(token *rest.Token) error {
 	add("shown amounts", multiplied(token, a.now), terminal.Plain)
 	add("price", dollars(price(token)), terminal.Plain)
 	add("volume 24 h", dollars(token.DailyVolumeUSD), terminal.Plain)
+	if m := token.Market; m != nil {
+		add("market cap", capitalised(m), terminal.Plain)
+		add("liquidity", dollars(m.LiquidityUSD), terminal.Plain)
+	}
 	add("first seen", a.ago(token.FirstSeenAt), terminal.Plain)
 	if token.Launchpad != nil {
 		add("launchpad", string(*token.Launchpad), terminal.Plain)
@@ -223,7 +244,23 @@ func (a *ask) showToken(token *rest.Token) error {
 	if e := token.Evidence; e != nil && e.Canonical != nil && *e.Canonical != token.Mint {
 		add("trades most", *e.Canonical, terminal.Plain)
 	}
-	return table.Write(a.out, a.paint)
+	if err := table.Write(a.out, a.paint); err != nil || token.Windows == nil {
+		return err
+	}
+	fmt.Fprintln(a.out)
+	return windowsTable(token.Windows).Write(a.out, a.paint)
+}
+
+// capitalised is the market cap, or why there is none, and then what price times supply is.
+func capitalised(m *rest.Market) string {
+	if m.MarketCapUSD != nil || m.MarketCapWithheld == nil {
+		return dollars(m.MarketCapUSD)
+	}
+	text := "withheld: " + strings.ReplaceAll(string(*m.MarketCapWithheld), "_", " ")
+	if m.FdvUSD != nil {
+		text += "; price times supply is " + dollars(m.FdvUSD)
+	}
+	return text
 }
 
 // listed names the list that holds a token, its version and who signed it.
