@@ -4,8 +4,8 @@
 // the holders of a mint, the largest of them and whether they are all; and holder_counts_1h_raw.
 // Guarantees: a count depends only on the facts that are stored, neither on their order nor on
 // repeats. A mint that changed is counted again soon, but a mint of many accounts never takes more
-// than a twentieth of the time. If the process is killed, what was not counted is counted at the
-// next start.
+// than a twentieth of the time, and all of them together not more than a quarter. If the process is
+// killed, what was not counted is counted at the next start.
 //
 // One instance runs at a time: two would do the same work twice, and end with the same counts.
 package holders
@@ -25,8 +25,11 @@ import (
 )
 
 const (
-	// every is how often changed mints are looked for.
+	// every is how often changed mints are looked for, at most.
 	every = 2 * time.Second
+	// rests is how many times as long as a round took nothing is counted after it: counts take a
+	// quarter of the time at most.
+	rests = 3
 	// chunk is how many mints one statement counts. It names them some ten times, and ClickHouse
 	// takes statements of 256 KiB.
 	chunk = 200
@@ -124,10 +127,9 @@ func New(deps Deps) (*Holders, error) {
 // Run counts until ctx ends; then it returns nil. It retries transient errors of ClickHouse, and
 // returns an error that only an operator can mend.
 func (h *Holders) Run(ctx context.Context) error {
-	ticker := time.NewTicker(every)
-	defer ticker.Stop()
 	var compared time.Time
 	for {
+		began := h.now()
 		err := h.Once(ctx)
 		if err == nil && h.now().Sub(compared) >= sampleEvery {
 			compared = h.now()
@@ -143,7 +145,7 @@ func (h *Holders) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-ticker.C:
+		case <-time.After(max(every, h.now().Sub(began)*rests)):
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -399,4 +400,34 @@ func TestSlowMints(t *testing.T) {
 	delete(s.fails, "b")
 	require.Equal(t, [][]string{{"b"}}, round(time.Minute, "b"))
 	require.Empty(t, room.failed)
+}
+
+// TestRoundsRest: whatever a round takes, three quarters of the time are left to others.
+func TestRoundsRest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		s := &resting{timed: timed{changed: slices.Repeat([]Mint{{Mint: "one of many"}}, chunk)}}
+		room, err := New(Deps{Store: s, Logger: slog.New(slog.DiscardHandler)})
+		require.NoError(t, err)
+		time.AfterFunc(time.Hour, cancel)
+		require.NoError(t, room.Run(ctx))
+		require.InDelta(t, 0.25, s.busy.Hours(), 0.01)
+	})
+}
+
+// resting is a store whose counts take two seconds, however many mints there are.
+type resting struct {
+	timed
+	busy time.Duration
+}
+
+func (s *resting) Count(context.Context, []Mint, uint64, uint64) error {
+	const takes = 2 * time.Second
+	time.Sleep(takes)
+	s.busy += takes
+	return nil
+}
+
+func (s *resting) Differ(context.Context, int, []Difference) (int, []Difference, error) {
+	return 0, nil, nil
 }
