@@ -91,7 +91,7 @@ func marketSorts() map[string]func(m *replica.Market) *float64 {
 			if m.FirstPoolAt == nil {
 				return nil
 			}
-			return count(uint64(max(0, m.FirstPoolAt.Unix())))
+			return count(uint64(max(0, m.FirstPoolAt.UnixMilli())))
 		},
 	}
 	windowSorts(sorts)

@@ -64,6 +64,8 @@ func TestOrdersByTheMarket(t *testing.T) {
 	require.ElementsMatch(t, tied, order("min=traders_24h:25,liquidity_usd:10"))
 	require.Equal(t, []string{mints[0]}, order("max=price_change_24h:0&min=trades_24h:5"))
 	require.Equal(t, aFirst, order("sort=price_drop_24h")[:2])
+	require.Equal(t, []string{mints[1]}, order("min=first_pool_at:1800000000000"), "as the row has it, in milliseconds")
+	require.Equal(t, []string{mints[0]}, order("max=first_pool_at:1799999999999"))
 	for _, bound := range []string{"min=liquidity_usd", "min=liquidity_usd:x", "max=symbol:1", "max=pools:NaN"} {
 		n.get("/tokens?"+bound).refused(t, 400)
 	}

@@ -191,6 +191,27 @@ func (s *tables) everything(t require.TestingT) map[string][]string {
 	return all
 }
 
+// TestDustMakesNoPrice: a minute in which less than a cent changed hands says nothing of the price,
+// since of a few raw units a fee takes half. One of a cent does.
+func TestDustMakesNoPrice(t *testing.T) {
+	s := migrated(t)
+	for i, l := range []leg{
+		{at: noon, pool: "cat-usdc", in: usdc, out: "cat", paid: 20 * whole, got: 10 * whole, reserveIn: 50_000 * whole, reserveOut: 25_000 * whole, trader: "ann"},
+		{at: noon.Add(time.Minute), pool: "cat-usdc", in: "cat", out: usdc, paid: 2, got: 2, reserveIn: 25_000 * whole, reserveOut: 50_000 * whole, trader: "eve"},
+		{at: noon.Add(2 * time.Minute), pool: "cat-usdc", in: "cat", out: usdc, paid: 500_000, got: 9_999, reserveIn: 25_000 * whole, reserveOut: 50_000 * whole, trader: "eve"},
+		{at: noon.Add(3 * time.Minute), pool: "cat-usdc", in: "cat", out: usdc, paid: 8_000, got: 10_000, reserveIn: 25_000 * whole, reserveOut: 50_000 * whole, trader: "bob"},
+		// A pool in which nothing but dust was traded has no price, however deep it is.
+		{at: noon, pool: "dog-usdc", in: usdc, out: "dog", paid: 9_999, got: 5, reserveIn: 50_000 * whole, reserveOut: 25_000 * whole, trader: "eve"},
+	} {
+		l.n = uint32(i)
+		s.insert(t, l.record(t))
+	}
+	s.value(t)
+	require.Equal(t, []string{"2026-11-20 12:00:00\t2", "2026-11-20 12:01:00\t2", "2026-11-20 12:02:00\t2", "2026-11-20 12:03:00\t1.25"},
+		s.rows(t, "SELECT minute, round(price_usd, 6) FROM mintlake.prices_1m WHERE mint = '"+address("cat")+"'"))
+	require.Equal(t, []string{"\\N"}, s.rows(t, "SELECT price_usd FROM mintlake.prices_1m WHERE mint = '"+address("dog")+"'"))
+}
+
 // TestAnyDeliveryGivesTheSameFigures: legs in any order, repeated, in any batches, with valuations
 // between them that take few minutes at a time, against one delivery in order and one valuation.
 func TestAnyDeliveryGivesTheSameFigures(t *testing.T) {

@@ -199,7 +199,7 @@ func (r *row) figures() map[string]*float64 {
 		w.figures(f, name, counts)
 	}
 	if r.firstPool != nil {
-		f["first_pool_at"] = new(float64(r.firstPool.Unix()))
+		f["first_pool_at"] = new(float64(r.firstPool.UnixMilli()))
 	}
 	return f
 }

@@ -115,12 +115,20 @@ func pricesAt(start time.Time, minutes []*minute) *prices {
 		if _, traded := decimals[mint]; !traded || price == 0 || depth < 1_000 {
 			continue
 		}
+		last := -1
+		for i := range list { // the last one in which a cent changed hands
+			if list[i].amount[side]*price >= 0.01 {
+				last = i
+			}
+		}
+		if last < 0 {
+			continue
+		}
 		if was, known := p.depth[mint]; known && (was > depth || was == depth && less(deepest[mint], pool)) {
 			continue
 		}
-		last := list[len(list)-1]
 		p.depth[mint], deepest[mint] = depth, pool
-		p.raw[mint] = last.amount[side] * price / last.amount[1-side]
+		p.raw[mint] = list[last].amount[side] * price / list[last].amount[1-side]
 	}
 	for mint, d := range decimals {
 		if stables[mint] {

@@ -27,7 +27,8 @@ LEFT JOIN
         SELECT
             target, mint, pool AS seen_pool, anchor_price,
             argMaxIf(reserve, minute, reserve > 0) * anchor_price AS seen_depth,
-            argMax((anchor_amount, amount), minute) AS last,
+            -- A minute of less than a cent is dust: fees and roundings of a few raw units make its price.
+            argMaxIf((anchor_amount, amount), minute, toFloat64(anchor_amount) * anchor_price >= 0.01) AS last,
             toFloat64(last.1) * anchor_price / toFloat64(last.2) AS seen_price
         FROM
         (
@@ -64,7 +65,7 @@ LEFT JOIN
             WHERE isNotNull(anchor_price)
         )
         GROUP BY target, mint, seen_pool, anchor_price
-        HAVING seen_depth >= {floor}
+        HAVING seen_depth >= {floor} AND last.2 > 0
     )
     GROUP BY target, mint
 ) AS best ON traded.minute = best.target AND traded.mint = best.mint
