@@ -71,6 +71,9 @@ func TestVolumesOfRealBlocks(t *testing.T) {
 	require.Len(t, page.Items, 2)
 	require.Equal(t, []string{mintSOL, mintUSDC}, []string{page.Items[0].Mint, page.Items[1].Mint})
 	require.NotNil(t, page.Items[0].Volume)
+	priced := up.query("SELECT mint FROM mintlake.daily_volumes WHERE price_usd > 0 AND NOT anchor ORDER BY volume_usd DESC LIMIT 3")
+	require.Len(t, priced, 3)
+	up.requireOnePrice(t, append(priced, mintSOL, mintUSDC)...)
 
 	for _, row := range up.query(`SELECT toString(minute), price_usd, implied FROM mintlake.prices_1m INNER JOIN
 		(SELECT toStartOfMinute(block_time) AS minute,
