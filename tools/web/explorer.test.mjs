@@ -4,6 +4,7 @@ import { after, before, test } from "node:test";
 import { base, browser, clean, dark, get, open, phone, picture, until } from "./browser.mjs";
 
 const lake = "2jkr4DGiCE9faYHcjYijNhn95EQ4nWqWYwTypfuUZzg9"; // of the demo's genesis, and traded throughout
+const usdc = "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v";
 const nowhere = "Sysvar1nstructions1111111111111111111111111"; // an address at which the chain has no mint
 const rows = "main .tokens a.row";
 
@@ -130,6 +131,49 @@ test("a token's page draws candles", () =>
     await page.click("summary:has-text('Raw JSON')");
     await clean(page);
     await picture(page, "explorer-token");
+  }));
+
+test("a token's page says one price, ends the chart with it, and follows the trades between two valuations", () =>
+  open("/coverage", async (page) => {
+    // The node's own answers, with figures that stand still, and a trade that no valuation has seen.
+    const [price, asOf, trade] = [1.2345, Date.now() - 30_000, { price_usd: 1.5, value_usd: 3, estimated: true, time: Date.now(), side: "buy" }];
+    const [known] = (await until("a trade", async () => (await get(`/tokens/${lake}/trades?limit=1`)).trades)).slice(-1);
+    await page.route(`**/tokens/${lake}?*`, async (route) => {
+      const token = await (await route.fetch()).json();
+      await route.fulfill({ json: { ...token, market: { ...token.market, price_usd: price, as_of: asOf } } });
+    });
+    await page.route(`**/tokens/${lake}/trades?*`, (route) => route.fulfill({ json: { mint: lake, trades: [{ ...known, estimated: false }], next: null } }));
+    await page.route("**/trades/stream?*", (route) =>
+      route.fulfill({ contentType: "text/event-stream", body: `retry: 3600000\n\nevent: open\ndata: {}\n\nevent: trade\ndata: ${JSON.stringify({ ...known, ...trade, id: "f".repeat(40) })}\n\n` }),
+    );
+    const candles = [1, 2].map((n) => ({ time: 1790000000 - (1790000000 % 60) + 60 * n, open: 1, high: 1.1, low: 0.9, close: 1.05, volume_usd: 10, trades: 2, traders: 1 }));
+    const asked = [];
+    await page.route(`**/tokens/${lake}/ohlcv?*`, (route) => {
+      const { searchParams } = new URL(route.request().url());
+      asked.push(Object.fromEntries(searchParams));
+      return route.fulfill({ json: { mint: lake, interval: "1m", in: searchParams.get("in") ?? "usd", pool: searchParams.get("pool"), quote_mint: searchParams.get("in") && usdc, candles } });
+    });
+    await page.goto(`${base}/token/${lake}`);
+    assert.equal(await page.getAttribute('.figures div:has(dt:text-is("Price")) dd span', "title"), `$${price}`, "the head");
+    assert.equal(await page.getAttribute("p.price b", "title"), `$${price}`, "above the chart");
+    const drawn = await page.waitForSelector(".chart[role='img']");
+    assert.match(await drawn.getAttribute("aria-label"), /: \$1\.2345, \+23\.45 %/, "the chart's last point");
+    await page.waitForSelector("p.price small:has-text('≈ $1.5000 in the latest trade')[title*='an estimate']");
+    const rows = page.locator("table.trades tbody tr");
+    assert.match(await rows.first().textContent(), /buy.*≈ \$1\.5000≈ \$3\.00/);
+    assert.equal(await rows.count(), 2, "the one that came, above the one of the list");
+    assert.doesNotMatch(await rows.last().textContent(), /≈/);
+    await page.click("button.chip:text-is('Other token')");
+    await page.waitForURL(/in=quote/);
+    await page.waitForSelector("small:has-text('Prices are in')");
+    await page.waitForSelector(".chart[aria-label*=': 1.0500, +5.00 %']");
+    await page.click(".pools li a:text-is('Chart')");
+    await page.waitForURL(/\?pool=/);
+    await page.waitForSelector(".chart[aria-label*=': $1.0500, +5.00 %']");
+    await page.click("button.link:text-is('All pools')");
+    await page.waitForSelector(".chart[aria-label*=': $1.2345']");
+    assert.ok(asked.some((one) => one.in === "quote" && !one.pool) && asked.some((one) => one.pool && !one.in), JSON.stringify(asked));
+    await clean(page);
   }));
 
 test("who holds a token, and what a wallet has", () =>
@@ -336,6 +380,19 @@ test("filters live in the URL and survive a reload", () =>
     await page.waitForURL(/\/\?program=token-2022$/);
   }));
 
+test("a link orders by any figure and bounds it", () =>
+  open("/?sort=trades_24h&min=trades_24h:1&max=price_usd:1000000", async (page) => {
+    await page.waitForSelector(rows);
+    const { items, total } = await get("/tokens?sort=trades_24h&min=trades_24h:1&max=price_usd:1000000&limit=25&market=true");
+    assert.ok(items.length > 1 && items.every(({ market }) => market.trades_24h > 0));
+    const found = Number((await page.textContent(".found")).replace(/[^0-9]/g, ""));
+    assert.ok(found > 0 && Math.abs(found - total) < 50, `${found} of ${total}`);
+    await page.click("button[aria-label^='Remove the filter At most']");
+    await page.waitForURL(`${base}/?sort=trades_24h&min=trades_24h%3A1`);
+    await page.click("button[aria-label^='Remove the filter At least']");
+    await page.waitForURL(`${base}/?sort=trades_24h`);
+  }));
+
 test("movers are in the order asked for", () =>
   open("/coverage", async (page) => {
     // A fresh demo has no pools that held anything for ten minutes: its tokens get changes here, in the order that the page asks for.
@@ -357,6 +414,25 @@ test("movers are in the order asked for", () =>
     await page.waitForSelector("a.mover .down");
     const down = await changes();
     assert.deepEqual(down, down.toSorted((a, b) => a - b));
+    // The other orders are by figures of the window. Here they ask for all tokens instead of those above the floor.
+    const figures = { Volume: "volume_1h_usd", Bought: "bought_1h_usd", Sold: "sold_1h_usd", Trades: "trades_1h", Buys: "buys_1h", Sells: "sells_1h", Traders: "traders_1h", Buyers: "buyers_1h", Sellers: "sellers_1h" };
+    await page.route("**/tokens?sort=*_1h*", async (route) => {
+      const asked = new URL(route.request().url());
+      if (asked.searchParams.get("sort").startsWith("price_")) return route.fallback();
+      assert.equal(asked.searchParams.get("min"), "held_usd:10000,traders_24h:25", "the floor that the page states");
+      await route.fulfill({ json: await get(`/tokens?limit=5&evidence=true&market=true&windows=true&sort=${asked.searchParams.get("sort")}`) });
+    });
+    await page.click("button.chip:text-is('1 h')");
+    for (const [name, sort] of Object.entries(figures)) {
+      const [asked] = await Promise.all([page.waitForResponse((response) => response.url().includes(`sort=${sort}&`)), page.click(`button.chip:text-is('${name}')`)]);
+      const { items } = await asked.json();
+      await page.waitForSelector(`a.mover [data-label='${name} 1 h']`);
+      const shown = await page.$$eval(`a.mover [data-label='${name} 1 h']`, (all) => all.map((cell) => cell.textContent));
+      const values = items.map(({ windows }) => windows["1h"][sort.replace("_1h", "")]);
+      assert.deepEqual(values, values.toSorted((a, b) => b - a), sort);
+      assert.ok(values[0] > 0, sort);
+      if (!sort.endsWith("_usd")) assert.deepEqual(shown.map((text) => Number(text.replace(/[^0-9]/g, ""))), values, sort);
+    }
     await clean(page);
   }));
 

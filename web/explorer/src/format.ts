@@ -34,6 +34,9 @@ export function price(n: number | null | undefined): string {
   return "$0.0" + [...String(zeros)].map((digit) => subscripts[Number(digit)]).join("") + digits;
 }
 
+/** priceIn writes a price in another token the same way, without the sign of a currency. */
+export const priceIn = (n: number) => price(n).slice(1);
+
 /** percent writes a change with its sign. */
 export function percent(change: number): string {
   const value = change * 100;

@@ -1,4 +1,4 @@
-// All tokens, or those that match: filters, order and page are in the URL.
+// All tokens, or those that match: filters, order and page are in the URL, which takes every order and bound of a figure that the API has.
 import { useLocation } from "preact-iso";
 import { useRef, useState } from "preact/hooks";
 import type { Page } from "../api";
@@ -21,7 +21,7 @@ const powers = [["", "Any"], ["permanent_delegate,transfer_hook,pausable", "No d
 const hours = new Map([["1h", 1], ["24h", 24], ["7d", 168]]);
 
 /** names of the parameters in the pages' URLs: those of the API, but for an age, which would be a time that passes. */
-const names = ["q", "sort", "program", "launchpad", "min_volume", "age", "not_ext", "ext", "tag", "page"] as const;
+const names = ["q", "sort", "program", "launchpad", "min_volume", "age", "not_ext", "ext", "tag", "min", "max", "page"] as const;
 type Name = (typeof names)[number];
 type Wanted = Partial<Record<Name, string>>;
 
@@ -81,6 +81,8 @@ export function Tokens() {
           <Chips label="Powers" value={wanted.not_ext ?? ""} choices={powers} choose={set("not_ext")} />
           {wanted.tag && <Gone name="Tag" value={wanted.tag} remove={() => set("tag")("")} />}
           {wanted.ext && <Gone name="Extension" value={wanted.ext} remove={() => set("ext")("")} />}
+          {wanted.min && <Gone name="At least" value={wanted.min} remove={() => set("min")("")} />}
+          {wanted.max && <Gone name="At most" value={wanted.max} remove={() => set("max")("")} />}
           {filtered && (
             <button type="button" class="link" onClick={() => route("/")}>
               Clear all

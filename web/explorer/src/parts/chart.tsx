@@ -2,7 +2,7 @@
 import { CandlestickSeries, HistogramSeries, type IChartApi, type ISeriesApi, type UTCTimestamp, createChart } from "lightweight-charts";
 import { useEffect, useRef } from "preact/hooks";
 import type { Candle } from "../api";
-import { price, usd } from "../format";
+import { usd } from "../format";
 
 interface Series {
   chart: IChartApi;
@@ -25,11 +25,12 @@ function dress({ chart, candles }: Series) {
   candles.applyOptions({ upColor: up, downColor: down, wickUpColor: up, wickDownColor: down, borderVisible: false });
 }
 
-function create(at: HTMLElement): Series {
+/** create makes a chart. text writes a price. */
+function create(at: HTMLElement, text: (value: number) => string): Series {
   // The logo brings a style element, which the content security policy refuses; the footer names the library.
   const chart = createChart(at, { autoSize: true, layout: { attributionLogo: false }, timeScale: { timeVisible: true, secondsVisible: false, maxBarSpacing: 24 } });
   const candles = chart.addSeries(CandlestickSeries, {
-    priceFormat: { type: "custom", formatter: (value: number) => price(Math.max(value, 0)), minMove: 1e-12 },
+    priceFormat: { type: "custom", formatter: (value: number) => text(Math.max(value, 0)), minMove: 1e-12 },
   });
   candles.priceScale().applyOptions({ scaleMargins: { top: 0.08, bottom: 0.28 } });
   const volume = chart.addSeries(HistogramSeries, { priceScaleId: "", priceFormat: { type: "custom", formatter: usd }, lastValueVisible: false, priceLineVisible: false });
@@ -49,14 +50,16 @@ function fill({ candles, volume }: Series, data: Candle[]) {
   volume.setData(data.map((c) => ({ time: c.time as UTCTimestamp, value: c.volume_usd, color: (c.close ?? 0) >= (c.open ?? 0) ? up : down })));
 }
 
-/** Chart draws candles; `about` names what is drawn, and with another one all of it is brought into view. */
-export function Chart({ data, about, label }: { data: Candle[]; about: string; label: string }) {
+/** Chart draws candles; `about` names what is drawn, and with another one all of it is brought into view. `text` writes their prices. */
+export function Chart({ data, about, label, text }: { data: Candle[]; about: string; label: string; text: (value: number) => string }) {
   const element = useRef<HTMLDivElement>(null);
   const series = useRef<Series | null>(null);
   const latest = useRef(data);
   latest.current = data;
+  const written = useRef(text);
+  written.current = text;
   useEffect(() => {
-    const made = (series.current = create(element.current!));
+    const made = (series.current = create(element.current!, (value) => written.current(value)));
     const scheme = matchMedia("(prefers-color-scheme: dark)");
     const redress = () => {
       dress(made);

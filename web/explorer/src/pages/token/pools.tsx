@@ -27,7 +27,7 @@ export function PoolsCard({ base, token }: { base: string; token: Token }) {
                 <small>
                   with <a href={`/token/${mint}`}>{other ? <Called token={other} /> : short(mint)}</a>
                 </small>
-                <Address value={pool.pool} what="the pool" />
+                <Address value={pool.pool} what="the pool" /> <a href={`/token/${token.mint}?pool=${pool.pool}`}>Chart</a>
               </span>
               <Cell name="Holds">
                 <Amount raw={mine} decimals={token.decimals} /> <Called token={token} />
