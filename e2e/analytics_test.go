@@ -166,6 +166,12 @@ func analyticsChecks(up *instance) map[string]func(t *testing.T, rows []row) {
 				up.requireAPIVolume(t, r.text(t, "mint"), r.number(t, "volume_usd"))
 			}
 		},
+		"Which tokens rose most in the last hour, and how many bought them": func(t *testing.T, rows []row) {
+			require.Greater(t, len(rows), 3)
+			for _, r := range rows {
+				up.requireAPIHour(t, r)
+			}
+		},
 		"Which venues": func(t *testing.T, rows []row) {
 			near(t, allUSD, total(t, rows, "usd"), 1e-6)
 			require.InDelta(t, allLegs, total(t, rows, "legs"), 0)
@@ -234,6 +240,22 @@ func analyticsChecks(up *instance) map[string]func(t *testing.T, rows []row) {
 			require.Len(t, rows, 20)
 			require.Equal(t, "USDC", rows[0].text(t, "against"))
 			near(t, 200_000, rows[0].number(t, "reserve"), 0.15) // what the demo's first pool holds
+		},
+		"What did the pools of a mint hold, hour by hour": func(t *testing.T, rows []row) {
+			require.Greater(t, len(rows), 3)
+			near(t, 200_000, rows[0].number(t, "held"), 0.15) // what the demo's first pool holds
+			for _, r := range rows {
+				require.InDelta(t, 1, up.number(fmt.Sprintf("(SELECT count() FROM mintlake.pools WHERE pool = '%s' AND '%s' IN (mint_a, mint_b))", r.text(t, "pool"), mintSOL)), 0)
+			}
+		},
+		"Which pools were filled and emptied most often in the last 24 hours": func(t *testing.T, rows []row) {
+			require.NotEmpty(t, rows)
+			for _, r := range rows[:min(3, len(rows))] {
+				code, body := up.get("/pools/" + r.text(t, "pool") + "/liquidity?limit=200")
+				require.Equal(t, http.StatusOK, code, string(body))
+				require.InDelta(t, strings.Count(string(body), `"kind":"added"`), r.number(t, "times_added"), 0)
+				require.InDelta(t, strings.Count(string(body), `"kind":"removed"`), r.number(t, "times_removed"), 0)
+			}
 		},
 		"How do two venues price the same pair, minute by minute": func(t *testing.T, rows []row) {
 			require.NotEmpty(t, rows)
@@ -314,6 +336,41 @@ func analyticsChecks(up *instance) map[string]func(t *testing.T, rows []row) {
 		"Every view and every column has a comment (2)": func(t *testing.T, rows []row) {
 			require.GreaterOrEqual(t, len(rows), 20)
 		},
+	}
+}
+
+// requireAPIHour waits until the API has a row's figures of the last hour, as it follows the
+// valuation within ten seconds.
+func (i *instance) requireAPIHour(t *testing.T, r row) {
+	t.Helper()
+	figures := map[string]string{
+		"change_pct": "price_change", "volume": "volume_usd", "bought": "bought_usd", "sold": "sold_usd", "trades": "trades", "buys": "buys", "sells": "sells",
+		"traders": "traders", "buyers": "buyers", "sellers": "sellers", "high": "high_usd", "low": "low_usd",
+	}
+	differs := func() string {
+		code, body := i.get("/tokens/" + r.text(t, "mint") + "?fields=price_usd,windows")
+		require.Equal(t, http.StatusOK, code, string(body))
+		var token struct {
+			Price   *float64                  `json:"price_usd"`
+			Windows map[string]map[string]any `json:"windows"`
+		}
+		require.NoError(t, json.Unmarshal(body, &token), string(body))
+		if token.Price == nil || math.Abs(*token.Price/r.number(t, "price_usd")-1) > 1e-12 {
+			return "price_usd"
+		}
+		for column, figure := range figures {
+			if said, is := token.Windows["1h"][figure].(float64); !is || math.Abs(said-r.number(t, column)) > 1e-4 {
+				return column
+			}
+		}
+		return ""
+	}
+	for deadline := time.Now().Add(hang); ; time.Sleep(200 * time.Millisecond) {
+		column := differs()
+		if column == "" {
+			return
+		}
+		require.True(t, time.Now().Before(deadline), "the API has another %s than %v", column, r)
 	}
 }
 
