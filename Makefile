@@ -322,7 +322,7 @@ release: web ## Make dist/: archives, Debian packages, SBOMs and checksums for a
 	@GO="$(GO)" tools/release/release.sh
 
 .PHONY: test-release
-test-release: deps web ## Make the release of this machine twice, compare, install the package in an empty root and run the demo with it (needs dpkg)
+test-release: deps web ## Make the release of this machine twice, compare; do with archive and package what docs/install.md says, in a machine of its own; images where a Docker engine can run (needs dpkg)
 	@GO="$(GO)" tools/release/test.sh
 
 .PHONY: test-helm

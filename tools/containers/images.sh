@@ -77,7 +77,7 @@ golang() {
   mv "$work/modcache/cache/download" "$work/go/modules"
   rm -rf "$work/modcache" "$work/go/modules/sumdb"
   mkdir "$work/go/compile"
-  cp go.mod go.sum "$work/go/compile/"
+  cp -r go.mod go.sum third_party "$work/go/compile/"
   $GO list -deps -f '{{if .Module}}{{if not .Module.Main}}{{.ImportPath}}{{end}}{{end}}' ./cmd/mintlake | sed '/^$/d' >"$work/go/compile/packages"
   build --label "mintlake.stamp=$stamp" -f "$here/golang.Dockerfile" -t golang:1.26-bookworm "$work/go"
   rm -rf "$work/go"
