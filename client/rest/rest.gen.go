@@ -3038,6 +3038,9 @@ type TokenV2 struct {
 
 	// GraduatedAt When it left its launchpad, ISO 8601.
 	GraduatedAt *string `json:"graduatedAt,omitempty"`
+
+	// HolderCount How many own it. Where holders were counted.
+	HolderCount *int    `json:"holderCount,omitempty"`
 	Icon        *string `json:"icon"`
 
 	// ID Mint, base58.

@@ -1140,6 +1140,11 @@ export interface components {
             stats1h?: components["schemas"]["StatsV2"];
             stats6h?: components["schemas"]["StatsV2"];
             stats24h?: components["schemas"]["StatsV2"];
+            /**
+             * Format: int64
+             * @description How many own it. Where holders were counted.
+             */
+            holderCount?: number;
             audit: components["schemas"]["AuditV2"];
             /**
              * Format: double

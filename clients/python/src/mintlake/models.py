@@ -1293,6 +1293,10 @@ class TokenV2(BaseModel):
     stats1h: StatsV2 | None = None
     stats6h: StatsV2 | None = None
     stats24h: StatsV2 | None = None
+    holderCount: Annotated[
+        int | None,
+        Field(description='How many own it. Where holders were counted.', ge=0),
+    ] = None
     audit: AuditV2
     organicScore: Annotated[
         float,
