@@ -47,7 +47,7 @@ func TestDocs(t *testing.T) {
 		})
 		for _, surface := range []string{"api", "swap"} {
 			t.Run("examples of "+surface, func(t *testing.T) {
-				examplesAnswer(t, pageShell(t, up, nil), up.addresses[surface])
+				examplesAnswer(t, pageShell(t, up, nil), up.addresses[surface], up)
 			})
 		}
 		t.Run("shapes", func(t *testing.T) {
