@@ -209,7 +209,7 @@ func TestSupportOfTestsIsInOnePlace(t *testing.T) {
 
 // Every folder at the top has a place in the map of the design.
 func TestEveryFolderIsARoom(t *testing.T) {
-	known := append([]string{"proto", "schemas", "registry", "client", "clients", "cmd", "internal", "deploy", "docs", "e2e", "tools", "bench", "third_party", "bin", world, operate}, append(shared, rooms...)...)
+	known := append([]string{"proto", "schemas", "registry", "client", "clients", "cmd", "internal", "deploy", "docs", "e2e", "tools", "bench", "third_party", "bin", "dist", world, operate}, append(shared, rooms...)...)
 	entries, err := os.ReadDir(testkit.Root(t))
 	require.NoError(t, err)
 	for _, entry := range entries {
