@@ -42,7 +42,8 @@ func (i *instance) dumpBalances() map[string][]string {
 // since a creation or a pool came late.
 func (i *instance) awaitCounts() {
 	i.t.Helper()
-	const waiting = `SELECT count() FROM (SELECT mint, max(touched) AS touched FROM mintlake.balance_mints_raw GROUP BY mint) AS b
+	const waiting = `SELECT count() FROM (SELECT mint, sum(upto) AS touched FROM
+		(SELECT mint, partition, max(touched) AS upto FROM mintlake.balance_mints_raw GROUP BY mint, partition) GROUP BY mint) AS b
 		LEFT JOIN (SELECT mint, touched FROM mintlake.holder_counts_raw FINAL) AS h ON b.mint = h.mint WHERE b.touched != h.touched`
 	late, err := os.ReadFile("../holders/sql/late.sql")
 	require.NoError(i.t, err)

@@ -57,6 +57,21 @@ type Mint struct {
 	Accounts, Changes uint64
 }
 
+// Reach is how far the balances reach back.
+type Reach struct {
+	// Whole is the slot from which there is no gap in the balances; if no slot has balances, it is
+	// after every slot.
+	Whole uint64
+	// Begins and Last are the first and the last slot of the slot ledger that is held. If there is
+	// no gap behind Begins, it is Whole.
+	Begins, Last uint64
+	// Floor is the lowest slot of the changes that are held.
+	Floor uint64
+	// Begun is the first offset that these tables had of each partition of chain.balances.v1; of
+	// partition p of chain.balance-bases.v1 under -1-p.
+	Begun map[int32]int64
+}
+
 // Difference is a mint whose balances, counted up to a slot, are not its supply.
 type Difference struct {
 	Mint string
@@ -72,15 +87,12 @@ type Store interface {
 	// Late lists mints whose creation, or a pool, came to the tables after their count: other
 	// projectors write them.
 	Late(ctx context.Context) ([]Mint, error)
-	// Whole returns the slot from which there is no gap in the balances; if no slot has balances,
-	// it is after every slot.
-	Whole(ctx context.Context) (uint64, error)
-	// Floor returns the lowest slot of the changes that are held.
-	Floor(ctx context.Context) (uint64, error)
-	// Reach notes both, for those who read counts.
-	Reach(ctx context.Context, whole, floor uint64) error
+	// Reach returns how far the balances reach back.
+	Reach(ctx context.Context) (Reach, error)
+	// NoteReach notes it, for those who read counts.
+	NoteReach(ctx context.Context, reach Reach) error
 	// Count counts the holders of mints, up to Touched at least.
-	Count(ctx context.Context, mints []Mint, whole, floor uint64) error
+	Count(ctx context.Context, mints []Mint, reach Reach) error
 	// Differ compares complete mints, at most limit of them and those of again first, with their
 	// supply. It returns how many were compared, and those that differ.
 	Differ(ctx context.Context, limit int, again []Difference) (compared int, differ []Difference, err error)
@@ -107,9 +119,9 @@ type Holders struct {
 	failed map[string]struct{}
 	// again is when what came late is looked for again, reach when gaps are.
 	again, reach time.Time
-	// whole and floor are what was found last.
-	whole, floor uint64
-	now          func() time.Time
+	// found is what was found last.
+	found Reach
+	now   func() time.Time
 }
 
 // New registers the metrics. It does no I/O.
@@ -184,20 +196,16 @@ func (h *Holders) look(ctx context.Context) error {
 	if began.Before(h.reach) {
 		return nil
 	}
-	whole, err := h.deps.Store.Whole(ctx)
+	found, err := h.deps.Store.Reach(ctx)
 	if err != nil {
-		return fmt.Errorf("look for gaps: %w", err)
+		return err
 	}
-	floor, err := h.deps.Store.Floor(ctx)
-	if err != nil {
-		return fmt.Errorf("look for the oldest changes: %w", err)
-	}
-	if whole != h.whole || floor != h.floor {
-		if err := h.deps.Store.Reach(ctx, whole, floor); err != nil {
+	if found.Whole != h.found.Whole || found.Begins != h.found.Begins || found.Floor != h.found.Floor {
+		if err := h.deps.Store.NoteReach(ctx, found); err != nil {
 			return fmt.Errorf("note from where balances are whole: %w", err)
 		}
-		h.whole, h.floor = whole, floor
 	}
+	h.found = found
 	h.reach = h.now().Add(h.now().Sub(began) * pauses)
 	return nil
 }
@@ -233,7 +241,7 @@ func (h *Holders) chunks(mints []Mint) [][]Mint {
 
 func (h *Holders) count(ctx context.Context, mints []Mint) error {
 	began := h.now()
-	err := h.deps.Store.Count(ctx, mints, h.whole, h.floor)
+	err := h.deps.Store.Count(ctx, mints, h.found)
 	took := h.now().Sub(began)
 	for _, mint := range mints {
 		if err == nil {

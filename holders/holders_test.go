@@ -355,13 +355,12 @@ type timed struct {
 	counted [][]string
 }
 
-func (s *timed) Changed(context.Context) ([]Mint, error)     { return slices.Clone(s.changed), nil }
-func (s *timed) Late(context.Context) ([]Mint, error)        { return nil, nil }
-func (s *timed) Whole(context.Context) (uint64, error)       { return 1, nil }
-func (s *timed) Floor(context.Context) (uint64, error)       { return 1, nil }
-func (s *timed) Reach(context.Context, uint64, uint64) error { return nil }
-func (s *timed) Retryable(error) bool                        { return true }
-func (s *timed) Count(_ context.Context, mints []Mint, _, _ uint64) error {
+func (s *timed) Changed(context.Context) ([]Mint, error) { return slices.Clone(s.changed), nil }
+func (s *timed) Late(context.Context) ([]Mint, error)    { return nil, nil }
+func (s *timed) Reach(context.Context) (Reach, error)    { return Reach{Whole: 1, Floor: 1}, nil }
+func (s *timed) NoteReach(context.Context, Reach) error  { return nil }
+func (s *timed) Retryable(error) bool                    { return true }
+func (s *timed) Count(_ context.Context, mints []Mint, _ Reach) error {
 	var names []string
 	for _, m := range mints {
 		names = append(names, m.Mint)
@@ -421,7 +420,7 @@ type resting struct {
 	busy time.Duration
 }
 
-func (s *resting) Count(context.Context, []Mint, uint64, uint64) error {
+func (s *resting) Count(context.Context, []Mint, Reach) error {
 	const takes = 2 * time.Second
 	time.Sleep(takes)
 	s.busy += takes

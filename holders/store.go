@@ -5,6 +5,7 @@ import (
 	"embed"
 	"encoding/hex"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -44,7 +45,7 @@ func (c *ClickHouse) Retryable(err error) bool { return clickhouse.Retryable(err
 // Changed implements Store.
 func (c *ClickHouse) Changed(ctx context.Context) ([]Mint, error) {
 	return c.mints(ctx, `SELECT b.mint, b.touched, h.accounts, h.changes
-FROM (SELECT mint, max(touched) AS touched FROM `+c.database+`.balance_mints_raw GROUP BY mint) AS b
+FROM (`+c.book()+`) AS b
 LEFT JOIN (SELECT mint, argMax(touched, counted_at) AS touched, argMax(accounts, counted_at) AS accounts, argMax(changes, counted_at) AS changes FROM `+c.database+`.holder_counts_raw GROUP BY mint) AS h ON b.mint = h.mint
 WHERE b.touched != h.touched`)
 }
@@ -69,37 +70,67 @@ func (c *ClickHouse) mints(ctx context.Context, query string) ([]Mint, error) {
 	return list, err
 }
 
-// Whole implements Store.
-func (c *ClickHouse) Whole(ctx context.Context) (uint64, error) {
+// book returns the query for up to where each mint changed: in the topic of balances, and in that
+// of bases.
+func (c *ClickHouse) book() string {
+	return "SELECT mint, sum(upto) AS touched FROM (SELECT mint, partition, max(touched) AS upto FROM " + c.database + ".balance_mints_raw GROUP BY mint, partition) GROUP BY mint"
+}
+
+// Reach implements Store. Changes go by whole parts of their table. Where the first records of a
+// partition were gone when the tables were made, changes are held behind the first one that was
+// not.
+func (c *ClickHouse) Reach(ctx context.Context) (Reach, error) {
+	reach := Reach{Begun: map[int32]int64{}}
 	query, err := c.statement("whole")
 	if err != nil {
-		return 0, err
+		return reach, err
 	}
-	var slot uint64
-	return slot, c.conn.QueryRow(ctx, query).Scan(&slot)
+	if err := c.conn.QueryRow(ctx, query).Scan(&reach.Whole, &reach.Begins, &reach.Last); err != nil {
+		return reach, fmt.Errorf("look for gaps: %w", err)
+	}
+	if err := c.conn.QueryRow(ctx, "SELECT min(slot) FROM "+c.database+".balance_changes_raw").Scan(&reach.Floor); err != nil {
+		return reach, fmt.Errorf("look for the oldest changes: %w", err)
+	}
+	err = clickhouse.Each(ctx, c.conn, func(rows driver.Rows) error {
+		var partition int32
+		var offset int64
+		var slot uint64
+		if err := rows.Scan(&partition, &offset, &slot); err != nil {
+			return err
+		}
+		reach.Begun[partition] = offset
+		if partition >= 0 && offset > 0 {
+			reach.Floor = max(reach.Floor, slot+1)
+		}
+		return nil
+	}, "SELECT partition, (min(begun) AS first).1, first.2 FROM "+c.database+".balance_mints_raw GROUP BY partition")
+	if err != nil {
+		return reach, fmt.Errorf("look for the first records: %w", err)
+	}
+	return reach, nil
 }
 
-// Floor implements Store. Changes go by whole parts of the table.
-func (c *ClickHouse) Floor(ctx context.Context) (uint64, error) {
-	var slot uint64
-	return slot, c.conn.QueryRow(ctx, "SELECT min(slot) FROM "+c.database+".balance_changes_raw").Scan(&slot)
-}
-
-// Reach implements Store.
-func (c *ClickHouse) Reach(ctx context.Context, whole, floor uint64) error {
-	return c.conn.Exec(ctx, "INSERT INTO "+c.database+".balance_reach_raw (name, whole, floor, at) VALUES ('balances', ?, ?, now64(3))", whole, floor)
+// NoteReach implements Store.
+func (c *ClickHouse) NoteReach(ctx context.Context, reach Reach) error {
+	return c.conn.Exec(ctx, "INSERT INTO "+c.database+".balance_reach_raw (name, whole, begins, floor, at) VALUES ('balances', ?, ?, ?, now64(3))", reach.Whole, reach.Begins, reach.Floor)
 }
 
 // Count implements Store.
-func (c *ClickHouse) Count(ctx context.Context, mints []Mint, whole, floor uint64) error {
+func (c *ClickHouse) Count(ctx context.Context, mints []Mint, reach Reach) error {
 	quoted, touched := make([]string, len(mints)), make([]string, len(mints))
 	for i, m := range mints {
-		quoted[i], touched[i] = clickhouse.Literal(m.Mint), "toInt64("+strconv.FormatInt(m.Touched, 10)+")"
+		quoted[i], touched[i] = clickhouse.Literal(m.Mint), toInt64(m.Touched)
 	}
 	list := strings.Join(quoted, ", ")
+	// An empty list has no type: the first one is no partition.
+	partitions, begun := []string{toInt64(math.MaxInt64)}, []string{toInt64(0)}
+	for partition, offset := range reach.Begun {
+		partitions, begun = append(partitions, toInt64(int64(partition))), append(begun, toInt64(offset))
+	}
 	for _, name := range []string{"count", "hour"} {
 		query, err := c.statement(name, "{mints}", list, "{touched}", strings.Join(touched, ", "), "{burned}", c.burned,
-			"{whole}", strconv.FormatUint(whole, 10), "{floor}", strconv.FormatUint(floor, 10))
+			"{whole}", strconv.FormatUint(reach.Whole, 10), "{begins}", strconv.FormatUint(reach.Begins, 10), "{floor}", strconv.FormatUint(reach.Floor, 10),
+			"{partitions}", strings.Join(partitions, ", "), "{begun}", strings.Join(begun, ", "))
 		if err != nil {
 			return err
 		}
@@ -109,6 +140,9 @@ func (c *ClickHouse) Count(ctx context.Context, mints []Mint, whole, floor uint6
 	}
 	return nil
 }
+
+// toInt64 returns a number as a literal of the type Int64.
+func toInt64(n int64) string { return "toInt64(" + strconv.FormatInt(n, 10) + ")" }
 
 // quiet is for how many slots a mint that is compared must not have changed: balances and supplies
 // come by two projectors.

@@ -13,6 +13,7 @@ const (
 	TopicPools              = "chain.pools.v1"
 	TopicBalances           = "chain.balances.v1"
 	TopicTransfers          = "chain.transfers.v1"
+	TopicBalanceBases       = "chain.balance-bases.v1"
 	TopicSlots              = "chain.slots.v1"
 	TopicIdentity           = "chain.identity.v1"
 	TopicTransactions       = "chain.transactions.v2"
@@ -54,6 +55,10 @@ const (
 	// measure freshness.
 	HeaderReceivedAt = "received-at"
 
+	// HeaderTables names the tables that a record of TopicBalanceBases was read from. It tells
+	// those tables nothing new.
+	HeaderTables = "tables"
+
 	// HeaderTip is the highest slot of the topic so far, in decimal. It is on those records of
 	// TopicTransactions whose own slot is lower. So the header, or else the record's slot, never
 	// falls along the topic, and a slot can be found by binary search.
@@ -89,6 +94,8 @@ const (
 	TypePool = "pool"
 	// TypeBalances is a BalanceChanges on TopicBalances.
 	TypeBalances = "balances"
+	// TypeBalanceBase is a BalanceBase on TopicBalanceBases.
+	TypeBalanceBase = "balance_base"
 	// TypeTransfers is a Transfers on TopicTransfers.
 	TypeTransfers = "transfers"
 	// TypeTransaction is a geyser.SubscribeUpdateTransaction on TopicTransactions.
@@ -138,6 +145,7 @@ func Topics() []Topic {
 		{TopicPools, 4, 0, "pools that were created or seen in a swap"},
 		{TopicBalances, 4, 7 * day, "changes of token accounts, by mint"},
 		{TopicTransfers, 4, 7 * day, "movements of tokens, by mint"},
+		{TopicBalanceBases, 4, 84 * time.Hour, "open token accounts as they were once a day, by mint"},
 		{TopicSlots, 1, 30 * day, "slot ledger and source status"},
 		{TopicIdentity, 1, 0, "which chain the log is of, and which validator's snapshot filled it"},
 		{TopicTransactions, 1, 6 * time.Hour, "raw filtered transactions and ends of slots for the public stream, in the order of the log"},

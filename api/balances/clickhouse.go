@@ -115,8 +115,9 @@ func (c *ClickHouse) Points(ctx context.Context, mint pubkey.Key, from, to time.
 
 // span is the range of slots whose balances can be told.
 func (c *ClickHouse) span(ctx context.Context) (first, last uint64, err error) {
-	// Both come from the parts' indexes: slot is what partitions are made of.
+	// Both come from the parts' indexes: slot is what partitions are made of. The note says more
+	// where the tables were made of a log that had lost records.
 	err = c.read(ctx, c.public, func(rows driver.Rows) error { return rows.Scan(&first, &last) },
-		"SELECT min(slot), max(slot) FROM {db}.balance_changes_raw")
+		"SELECT greatest(min(slot), ifNull((SELECT max(floor) FROM {db}.balance_reach_raw FINAL), 0)), max(slot) FROM {db}.balance_changes_raw")
 	return first, last, err
 }

@@ -364,8 +364,8 @@ func sourceOf(view replica.View) Source {
 var (
 	projectorTopics = []string{schemas.TopicTokenEvents, schemas.TopicEnrichments, schemas.TopicSlots}
 	swapTopics      = []string{schemas.TopicSwaps, schemas.TopicPools}
-	balanceTopics   = []string{schemas.TopicBalances, schemas.TopicTransfers}
+	balanceTopics   = []string{schemas.TopicBalances, schemas.TopicTransfers, schemas.TopicBalanceBases}
 	enrichTopics    = []string{schemas.TopicEnrichmentRequests}
 	apiTopics       = []string{schemas.TopicTokenEvents, schemas.TopicEnrichments, schemas.TopicSlots}
-	allTopics       = []string{schemas.TopicTokenEvents, schemas.TopicEnrichments, schemas.TopicSlots, schemas.TopicEnrichmentRequests, schemas.TopicSwaps, schemas.TopicPools, schemas.TopicBalances, schemas.TopicTransfers}
+	allTopics       = []string{schemas.TopicTokenEvents, schemas.TopicEnrichments, schemas.TopicSlots, schemas.TopicEnrichmentRequests, schemas.TopicSwaps, schemas.TopicPools, schemas.TopicBalances, schemas.TopicTransfers, schemas.TopicBalanceBases}
 )

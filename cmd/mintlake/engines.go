@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strconv"
+	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/prometheus/client_golang/prometheus"
@@ -84,10 +86,21 @@ func ensureTopics(ctx context.Context, cfg *Config, admin *kafka.Admin) error {
 		replicas = cfg.Kafka.Replicas
 	}
 	specs := topicSpecs(cfg.Kafka.Partitions, replicas)
+	for _, spec := range specs {
+		if age, set := topicAges(cfg)[spec.Name]; set {
+			spec.Config["retention.ms"] = strconv.FormatInt(age.Milliseconds(), 10)
+		}
+	}
 	if err := admin.EnsureTopics(ctx, specs); err != nil {
 		return fmt.Errorf("make topics: %w", err)
 	}
 	return nil
+}
+
+// topicAges returns for how long records are kept where a setting says it.
+func topicAges(cfg *Config) map[string]time.Duration {
+	of := &cfg.Balances
+	return map[string]time.Duration{schemas.TopicBalances: of.TopicAge(), schemas.TopicTransfers: of.TopicAge(), schemas.TopicBalanceBases: of.BaseAge()}
 }
 
 // topicSpecs returns the specifications of all topics. A topic with one partition keeps it, since

@@ -17,7 +17,7 @@ func rebuildCommand() *cobra.Command {
 		Use:   "rebuild",
 		Short: "Make ClickHouse's tables anew from the log: all of them, or the rows that `verify` misses",
 		Long: `Without --tables: throw ClickHouse's tables away, all of the database mintlake. The projector begins at the log's first record again and makes the same
-rows. "up" (or the projector) must not run. Swaps, prices, volumes and slots are in the log for 30 days, and what was there before an import into a new log is not in it
+rows. "up" (or the projector) must not run. Swaps, prices, volumes and slots are in the log for 30 days, the history of balances for 7 (who holds what now is in the last base), and what was there before an import into a new log is not in it
 at all: if the tables have more than the log, the command says what, and does nothing without --lose-history.
 
 With --tables: put broken parts of these tables aside and make their rows once more from the log, into the tables as they are. Rows that are there already fall

@@ -50,5 +50,5 @@ func (s *system) startVolume(ctx context.Context) error {
 		return err
 	}
 	s.lifecycle.start("holders", counts.Run)
-	return nil
+	return s.startBases(conn)
 }

@@ -1,12 +1,19 @@
 package holdings
 
 import (
+	"context"
+	"log/slog"
+	"slices"
 	"testing"
+	"time"
 
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/mintlake/mintlake/holders"
+	"github.com/mintlake/mintlake/holders/bases"
 	"github.com/mintlake/mintlake/ingest/balances"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/testkit"
@@ -14,6 +21,7 @@ import (
 	store "github.com/mintlake/mintlake/projector/balances"
 	"github.com/mintlake/mintlake/schemas"
 	schema "github.com/mintlake/mintlake/schemas/clickhouse"
+	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
 // overhead is what a record has beside key and value before compression: its headers (type, schema
@@ -60,6 +68,7 @@ func TestBytesOfBalances(t *testing.T) {
 	}
 	conn, _ := chtest.Migrated(t)
 	require.NoError(t, store.NewClickHouse(conn, schema.Database).Insert(t.Context(), batch))
+	bytesOfBase(t, conn)
 	for _, table := range []string{
 		"balance_changes_raw", "token_accounts_raw", "wallet_accounts_raw", "account_states_raw", "delegate_spends_raw", "transfers_raw", "wallet_transfers_raw",
 	} {
@@ -71,4 +80,55 @@ func TestBytesOfBalances(t *testing.T) {
 			require.Less(t, bytes/rows, uint64(400), table)
 		}
 	}
+}
+
+// written is a log that only a base is written to, in one partition.
+type written struct{ records []kafka.Record }
+
+func (w *written) Produce(_ context.Context, records ...kafka.Record) error {
+	w.records = append(w.records, records...)
+	return nil
+}
+
+func (w *written) EndOffsets(context.Context, []string) (map[kafka.TopicPartition]int64, error) {
+	return map[kafka.TopicPartition]int64{{Topic: schemas.TopicBalanceBases}: 0}, nil
+}
+
+func (w *written) StartOffsets(ctx context.Context, topics []string) (map[kafka.TopicPartition]int64, error) {
+	return w.EndOffsets(ctx, topics)
+}
+
+func (w *written) CommittedOffsets(ctx context.Context, _ string, topics []string) (map[kafka.TopicPartition]int64, error) {
+	return w.EndOffsets(ctx, topics)
+}
+
+// bytesOfBase measures a base of the tables.
+func bytesOfBase(t *testing.T, conn driver.Conn) {
+	t.Helper()
+	counts, err := holders.New(holders.Deps{Store: holders.NewClickHouse(conn, schema.Database), Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	require.NoError(t, counts.Once(t.Context()))
+	log := &written{}
+	room, err := bases.New(time.Hour, bases.Deps{Store: bases.NewClickHouse(conn, schema.Database), Producer: log, Offsets: log, Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	base, err := room.Once(t.Context())
+	require.NoError(t, err)
+	encoder, err := zstd.NewWriter(nil)
+	require.NoError(t, err)
+	var accounts, marks []byte
+	for _, record := range log.records {
+		part := new(eventspb.BalanceBase)
+		require.NoError(t, proto.Unmarshal(record.Value, part))
+		body := slices.Concat(record.Key, record.Value, make([]byte, overhead))
+		if part.GetMark() == nil {
+			accounts = append(accounts, body...)
+		} else {
+			marks = append(marks, body...)
+		}
+	}
+	ofAccount, ofMint := float64(len(encoder.EncodeAll(accounts, nil)))/float64(base.Accounts), float64(len(encoder.EncodeAll(marks, nil)))/float64(base.Mints)
+	t.Logf("base: %d accounts of %d mints, %.1f bytes of an account, %.1f of a mint", base.Accounts, base.Mints, ofAccount, ofMint)
+	require.Greater(t, base.Accounts, uint64(300))
+	require.Less(t, ofAccount, 200.)
+	require.Less(t, ofMint, 100.)
 }

@@ -1,11 +1,20 @@
 -- Counts the holders of mints. In: {mints}, quoted; {touched}, up to where each had changed before this began; {burned}, quoted raw keys; {floor}, the lowest slot of the changes that are held; {whole}, the slot
--- from which there is no gap. Whether a mint is complete is for the view holder_counts to say: a gap may come, or be filled, after the count.
+-- from which there is no gap; {begins}, the first slot of the ledger that is held; {partitions} and {begun}, the first offset that these tables had of each partition, where those below
+-- 0 are of bases. Whether a mint is complete is for the view holder_counts to say: a gap may come, or be filled, after the count.
 INSERT INTO {database}.holder_counts_raw
-    (mint, holders, accounts, balance, top, top10, holes, unopened, changes, created_slot, based_slot, based_from, pools, proved_since, as_of_slot, touched, counted_at)
+    (mint, holders, accounts, balance, top, top10, holes, unopened, changes, created_slot, based_slot, based_from, vouched_slot, vouched_since, pools, proved_since, as_of_slot, touched, counted_at)
 WITH
     books AS (
-        SELECT mint, transform(mint, [{mints}], [{touched}], toInt64(0)) AS upto, based, if(pages_from = 0, based, pages_from) AS based_from
-        FROM (SELECT mint, max(b.based) AS based, max(b.based_from) AS pages_from FROM {database}.balance_mints_raw AS b WHERE b.mint IN ({mints}) GROUP BY mint)
+        SELECT mint, transform(mint, [{mints}], [{touched}], toInt64(0)) AS upto, based, if(pages_from = 0, based, pages_from) AS based_from,
+            -- The mark of a base holds if these tables had all records behind it and all of the base, and if no later read of all accounts took its place.
+            mark.2 > 0 AND based <= mark.1 AND transform(-1 - base_partition, [{partitions}], [{begun}], toInt64(9223372036854775807)) <= mark.3
+                AND transform(base_partition, [{partitions}], [{begun}], toInt64(9223372036854775807)) <= mark.4 AS is_marked,
+            if(is_marked, mark.1, 0) AS vouched_slot, if(is_marked, mark.2, 0) AS vouched_since,
+            vouched_since > 0 AND vouched_slot >= {begins} AND (vouched_since >= {whole} OR {whole} = {begins}) AS is_vouched
+        FROM (
+            SELECT mint, max(b.based) AS based, max(b.based_from) AS pages_from, max(b.vouched) AS mark, toInt64(argMax(b.partition, b.vouched)) AS base_partition
+            FROM {database}.balance_mints_raw AS b WHERE b.mint IN ({mints}) GROUP BY mint
+        )
     ),
     born AS (
         SELECT e.mint AS mint, min(e.slot) AS slot FROM {database}.token_events_raw AS e WHERE e.mint IN ({mints}) AND kind = 'initialize_mint' AND e.slot > 0 GROUP BY mint
@@ -60,8 +69,8 @@ WITH
 SELECT books.mint AS mint, counts.holders, counts.accounts, counts.balance,
     arrayMap(o -> (o.2, bitNot(o.1), o.3, o.4), counts.highest) AS top,
     arraySum(arrayMap(o -> bitNot(o.1), counts.held)) AS top10,
-    holes.inside, holes.first, holes.changes, born.slot, books.based, books.based_from, listed.keys,
-    multiIf((multiIf(born.slot > 0 AND born.slot >= {whole}, born.slot, books.based > 0 AND books.based_from >= {whole}, books.based, 0) AS since) = 0 OR holes.inside > 0, 0, since >= {floor}, if(holes.first = 0, since, 0), before.proved_since) AS proved_since,
+    holes.inside, if(books.is_vouched, 0, holes.first), holes.changes, born.slot, books.based, books.based_from, books.vouched_slot, books.vouched_since, listed.keys,
+    multiIf((multiIf(books.is_vouched, books.vouched_since, born.slot > 0 AND born.slot >= {whole}, born.slot, books.based > 0 AND books.based_from >= {whole}, books.based, 0) AS since) = 0 OR holes.inside > 0, 0, books.is_vouched, since, since >= {floor}, if(holes.first = 0, since, 0), before.proved_since) AS proved_since,
     latest.slot AS as_of_slot, books.upto, now64(3)
 FROM books
 LEFT JOIN counts ON counts.mint = books.mint

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
@@ -170,7 +171,8 @@ func TestConfig(t *testing.T) {
 	require.True(t, cfg.On(true))
 	require.False(t, cfg.On(false))
 	for field, broken := range map[string]balances.Config{
-		"balances.mode": {Mode: "some"}, "balances.mints": {Mode: balances.ModeList}, "balances.history_days": {Mode: balances.ModeOff, HistoryDays: -1},
+		"balances.mode": {Mode: "some"}, "balances.mints": {Mode: balances.ModeList}, "balances.history_days": {Mode: balances.ModeOff, TopicDays: 7, HistoryDays: -1},
+		"balances.topic_days": {Mode: balances.ModeOff}, "balances.base_every": {Mode: balances.ModeOff, TopicDays: 1, BaseEvery: 13 * time.Hour},
 	} {
 		require.ErrorContains(t, broken.Validate(), field)
 	}

@@ -3,6 +3,7 @@ package balances
 import (
 	"fmt"
 	"slices"
+	"time"
 )
 
 // Modes of Config.
@@ -17,19 +18,33 @@ const (
 	ModeOff = "off"
 )
 
+// DefaultTopicDays is for how many days topics keep changes and transfers by default.
+const DefaultTopicDays = 7
+
 // DefaultHistoryDays is for how many days tables keep changes and transfers by default.
 const DefaultHistoryDays = 30
 
-// Config says of which mints balances and transfers are kept, and for how long. DefaultConfig has
-// the defaults.
+// Config says of which mints balances and transfers are kept, where, and for how long.
+// DefaultConfig has the defaults.
 type Config struct {
-	Mode        string `koanf:"mode" usage:"of which mints balances, holders and transfers are kept: all; list, those in balances.mints; off; auto = all on the demo chain, off otherwise"`
-	Mints       string `koanf:"mints" usage:"with balances.mode list: file with a mint a line, base58; # begins a comment"`
-	HistoryDays int    `koanf:"history_days" usage:"days for which ClickHouse keeps changes of balances and transfers; 0: for ever. Holders of now do not depend on it"`
+	Mode        string        `koanf:"mode" usage:"of which mints balances, holders and transfers are kept: all; list, those in balances.mints; off; auto = all on the demo chain, off otherwise"`
+	Mints       string        `koanf:"mints" usage:"with balances.mode list: file with a mint a line, base58; # begins a comment"`
+	TopicDays   int           `koanf:"topic_days" usage:"days for which Kafka keeps changes of balances and transfers: 1 to 3650"`
+	HistoryDays int           `koanf:"history_days" usage:"days for which ClickHouse keeps changes of balances and transfers; 0: for ever. Holders of now do not depend on it"`
+	BaseEvery   time.Duration `koanf:"base_every" usage:"how often all open token accounts are written to Kafka, so that tables can be made anew when older changes have expired there: 1s to half of balances.topic_days; 0: never"`
 }
 
 // DefaultConfig returns the documented defaults; they pass Validate.
-func DefaultConfig() Config { return Config{Mode: ModeAuto, HistoryDays: DefaultHistoryDays} }
+func DefaultConfig() Config {
+	return Config{Mode: ModeAuto, TopicDays: DefaultTopicDays, HistoryDays: DefaultHistoryDays, BaseEvery: 24 * time.Hour}
+}
+
+// TopicAge is for how long the topics of changes and transfers keep a record.
+func (c *Config) TopicAge() time.Duration { return time.Duration(c.TopicDays) * 24 * time.Hour }
+
+// BaseAge is for how long the topic of bases keeps a record. An older base is of no use when the
+// changes behind it have expired; two and a half intervals have one whole base at any time.
+func (c *Config) BaseAge() time.Duration { return max(c.TopicAge()/2, c.BaseEvery*5/2) }
 
 // Validate returns an error with the key under `balances`, its value and its rule.
 func (c *Config) Validate() error {
@@ -39,6 +54,10 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("balances.mode: %q: must be one of %v", c.Mode, modes)
 	case c.Mode == ModeList && c.Mints == "":
 		return fmt.Errorf(`balances.mints: "": must name a file of mints when balances.mode is %s`, ModeList)
+	case c.TopicDays < 1 || c.TopicDays > 3650:
+		return fmt.Errorf("balances.topic_days: %d: must be from 1 to 3650", c.TopicDays)
+	case c.BaseEvery != 0 && (c.BaseEvery < time.Second || c.BaseEvery > c.TopicAge()/2):
+		return fmt.Errorf("balances.base_every: %s: must be 0 (never), or from 1s to half of balances.topic_days, %s", c.BaseEvery, c.TopicAge()/2)
 	case c.HistoryDays < 0 || c.HistoryDays > 36_500:
 		return fmt.Errorf("balances.history_days: %d: must be from 0 (for ever) to 36500", c.HistoryDays)
 	}

@@ -1,12 +1,14 @@
 // Package balances turns changes of token accounts and transfers into ClickHouse rows.
 //
-// In: records of chain.balances.v1 and chain.transfers.v1. Out: rows of balance_changes_raw,
+// In: records of chain.balances.v1, chain.transfers.v1 and chain.balance-bases.v1. Out: rows of
+// balance_changes_raw,
 // token_accounts_raw, wallet_accounts_raw, account_states_raw, delegate_spends_raw, transfers_raw
 // and wallet_transfers_raw; in balance_mints_raw, the mints whose holders wait to be counted; dead
 // letters for records that are not messages of their topic. Guarantees: an offset is committed only
 // after the rows are stored.
 // Storing a record twice, or in another order, leaves the same rows: of the facts about a token
-// account and mint, the one with the highest position holds.
+// account and mint, the one with the highest position holds. A base that was read from these
+// very tables is left out: it has nothing that is new to them.
 package balances
 
 import (
@@ -33,7 +35,9 @@ const (
 )
 
 // Topics returns the topics that the projector's consumer reads.
-func Topics() []string { return []string{schemas.TopicBalances, schemas.TopicTransfers} }
+func Topics() []string {
+	return []string{schemas.TopicBalances, schemas.TopicTransfers, schemas.TopicBalanceBases}
+}
 
 // Store makes batches durable. Retryable reports whether the same call may succeed later.
 type Store interface {
@@ -41,11 +45,14 @@ type Store interface {
 	Retryable(err error) bool
 }
 
-// Deps are a projector's collaborators; all but Registerer are required.
+// Deps are a projector's collaborators; all but Tables and Registerer are required.
 type Deps struct {
-	Consumer   delivery.Consumer
-	Producer   kafka.RecordProducer
-	Store      Store
+	Consumer delivery.Consumer
+	Producer kafka.RecordProducer
+	Store    Store
+	// Tables names the tables that Store writes: see schemas.HeaderTables. If it is empty, bases of
+	// all tables are stored.
+	Tables     string
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 }
@@ -72,7 +79,13 @@ func New(deps Deps) (*Projector, error) {
 			Limits:  counter("write_limits_total", "Writes of balances that ClickHouse did not end within clickhouse.write_limit; they are killed and tried again."),
 		},
 		Size: delivery.Batches{Records: batchRecords, Wait: batchWait},
-		New:  NewBatch, Add: (*Batch).Add, Insert: deps.Store.Insert,
+		New:  NewBatch, Insert: deps.Store.Insert,
+		Add: func(batch *Batch, record *kafka.Record) error {
+			if record.Topic == schemas.TopicBalanceBases && deps.Tables != "" && string(record.Header(schemas.HeaderTables)) == deps.Tables {
+				return nil
+			}
+			return batch.Add(record)
+		},
 		Stored: func(batch *Batch) {
 			changes.Add(float64(len(batch.changes)))
 			transfers.Add(float64(len(batch.transfers)))

@@ -57,7 +57,8 @@ type moved struct {
 	*eventspb.Transfer
 }
 
-// mintPart is a mint in a partition of chain.balances.v1.
+// mintPart is a mint in a partition of chain.balances.v1, or in one of chain.balance-bases.v1: see
+// basePartition.
 type mintPart struct {
 	mint      pubkey.Key
 	partition int
@@ -67,8 +68,16 @@ type mintPart struct {
 type book struct {
 	touched int64
 	first   uint64
-	// based and from are the highest and the lowest slot of a base.
+	// based and from are the highest and the lowest slot of a read of all its accounts.
 	based, from uint64
+	begun       begun
+	vouched     vouched
+}
+
+// begun is the offset of the first record stored, and its slot.
+type begun struct {
+	offset int64
+	slot   uint64
 }
 
 // Batch is the content of one batch of records.
@@ -120,6 +129,8 @@ func (b *Batch) Add(record *kafka.Record) error {
 		return b.addBalances(record)
 	case schemas.TopicTransfers:
 		return b.addTransfers(record)
+	case schemas.TopicBalanceBases:
+		return b.addBase(record)
 	}
 	return fmt.Errorf("unexpected topic %q", record.Topic)
 }
@@ -163,10 +174,7 @@ func (b *Batch) addBalances(record *kafka.Record) error {
 // enterBook notes what balance_mints_raw is to know of the message's mint.
 func (b *Batch) enterBook(record *kafka.Record, message *eventspb.BalanceChanges, mint pubkey.Key) {
 	part := mintPart{mint, record.Partition}
-	known, ok := b.mints[part]
-	if !ok {
-		known.first = math.MaxUint64
-	}
+	known := b.bookOf(part, begun{record.Offset, message.GetSlot()})
 	if !message.GetIsAll() { // of no mint, so there are no holders to count
 		known.touched = max(known.touched, record.Offset+1)
 	}
@@ -178,6 +186,18 @@ func (b *Batch) enterBook(record *kafka.Record, message *eventspb.BalanceChanges
 		known.from = max(known.from, cmp.Or(message.GetFirstSlot(), message.GetSlot()))
 	}
 	b.mints[part] = known
+}
+
+// bookOf returns what is known of a mint in a partition, with a record that is read now.
+func (b *Batch) bookOf(part mintPart, at begun) book {
+	known, ok := b.mints[part]
+	if !ok {
+		return book{first: math.MaxUint64, begun: at}
+	}
+	if at.offset < known.begun.offset {
+		known.begun = at
+	}
+	return known
 }
 
 func states(c *eventspb.BalanceChange) (before, after state, err error) {

@@ -33,7 +33,9 @@ func tables() map[string][]clickhouse.Column {
 			"block_time", time, "kind", low, "account", key, "other", key, "amount", "Nullable(UInt64)", "fee", "Nullable(UInt64)", "decimals", "UInt8"),
 		tableMints: clickhouse.Columns("mint", "String", "partition", "Int32", "touched", "SimpleAggregateFunction(max, Int64)",
 			"first", "SimpleAggregateFunction(min, UInt64)", "based", "SimpleAggregateFunction(max, UInt64)",
-			"based_from", "SimpleAggregateFunction(max, UInt64)"),
+			"based_from", "SimpleAggregateFunction(max, UInt64)",
+			"begun", "SimpleAggregateFunction(min, Tuple(offset Int64, slot UInt64))",
+			"vouched", "SimpleAggregateFunction(max, Tuple(slot UInt64, since UInt64, log Int64, base Int64))"),
 		tableStates: clickhouse.Columns("mint", "String", "account", key, "opened", "SimpleAggregateFunction(max, UInt128)",
 			"frozen", "SimpleAggregateFunction(max, Tuple(position UInt128, is_frozen Bool))",
 			"approved", "SimpleAggregateFunction(max, Tuple(position UInt128, is_known Bool, delegate FixedString(32), amount UInt64))"),
@@ -133,7 +135,8 @@ func (c *ClickHouse) insertWalletTransfers(ctx context.Context, batch *Batch) er
 func (c *ClickHouse) insertMints(ctx context.Context, batch *Batch) error {
 	return c.insert(ctx, tableMints, len(batch.mints), func(add func(...any) error) error {
 		for part, known := range batch.mints {
-			if err := add(part.mint.String(), int32(part.partition), known.touched, known.first, known.based, known.from); err != nil {
+			if err := add(part.mint.String(), int32(part.partition), known.touched, known.first, known.based, known.from,
+				[]any{known.begun.offset, known.begun.slot}, []any{known.vouched.slot, known.vouched.since, known.vouched.log, known.vouched.base}); err != nil {
 				return err
 			}
 		}

@@ -243,7 +243,7 @@ func TestAllWereRead(t *testing.T) {
 	require.NoError(t, err)
 	batch := NewBatch()
 	require.NoError(t, batch.Add(&kafka.Record{Topic: schemas.TopicBalances, Offset: 7, Value: value}))
-	require.Equal(t, map[mintPart]book{{pubkey.Key{}, 0}: {first: math.MaxUint64, based: 9, from: 9}}, batch.mints)
+	require.Equal(t, map[mintPart]book{{pubkey.Key{}, 0}: {first: math.MaxUint64, based: 9, from: 9, begun: begun{7, 9}}}, batch.mints)
 }
 
 // TestBases: of a base in pages both ends are kept, and of several bases the latest of each.
@@ -255,5 +255,5 @@ func TestBases(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, batch.Add(&kafka.Record{Topic: schemas.TopicBalances, Offset: int64(i), Value: value}))
 	}
-	require.Equal(t, map[mintPart]book{{mint, 0}: {touched: 3, first: 9, based: 30, from: 14}}, batch.mints)
+	require.Equal(t, map[mintPart]book{{mint, 0}: {touched: 3, first: 9, based: 30, from: 14, begun: begun{0, 9}}}, batch.mints)
 }

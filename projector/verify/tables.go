@@ -96,8 +96,12 @@ func specs() []spec {
 		{table: "delegate_spends_raw", key: "mint, account, slot, place", slot: "slot", order: "0"},
 		{table: "transfers_raw", key: "mint, slot, place, signature", slot: "slot", order: "0"},
 		{table: "wallet_transfers_raw", key: "owner, slot, place, signature, is_in", slot: "slot", order: "0"},
-		// Each of these only grows, or shrinks, as records are merged into a row.
-		{table: "balance_mints_raw", key: "mint, partition", slot: "toUInt64(0)", order: "(touched, bitNot(first), based, based_from)"},
+		// Each of these only grows, or shrinks, as records are merged into a row. Partitions below
+		// 0 are those of bases, and tables leave out the bases that were read from them.
+		{
+			table: "balance_mints_raw", key: "mint, partition", slot: "toUInt64(0)", order: "(touched, bitNot(first), based, based_from)",
+			without: []string{"begun", "vouched"}, only: "partition >= 0",
+		},
 	}
 }
 

@@ -23,6 +23,7 @@ func Sharding() map[string]string {
 		"account_states_raw": byMint, "delegate_spends_raw": byMint,
 		"holder_counts_raw": byMint, "holder_counts_1h_raw": byMint,
 		"balance_reach_raw":   "cityHash64(name)",
+		"balance_bases_raw":   "cityHash64(began)",
 		"wallet_accounts_raw": "cityHash64(owner)", "wallet_transfers_raw": "cityHash64(owner)",
 		"key_usage_1m_raw": "cityHash64(key)",
 		"valuations":       everywhere, "table_rules": "cityHash64(made)",

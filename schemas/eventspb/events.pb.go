@@ -6244,6 +6244,443 @@ func (x *AccountStateChange) GetAmount() uint64 {
 	return 0
 }
 
+// BalanceBase is a part of a base: the latest facts about open token accounts of a mint, each with
+// its own position, as the tables have them. A base is written now and then, so that tables can be
+// made anew when chain.balances.v1 no longer has these facts. A mint has several records, of which
+// the last one has the mark.
+// Topic chain.balance-bases.v1, key: the mint in base58.
+type BalanceBase struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Mint     []byte                 `protobuf:"bytes,1,opt,name=mint,proto3" json:"mint,omitempty"`
+	Accounts []*HeldAccount         `protobuf:"bytes,2,rep,name=accounts,proto3" json:"accounts,omitempty"`
+	// What delegates spent of them since they were approved.
+	Spends        []*DelegateSpend `protobuf:"bytes,3,rep,name=spends,proto3" json:"spends,omitempty"`
+	Mark          *BaseMark        `protobuf:"bytes,4,opt,name=mark,proto3" json:"mark,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BalanceBase) Reset() {
+	*x = BalanceBase{}
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[56]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BalanceBase) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BalanceBase) ProtoMessage() {}
+
+func (x *BalanceBase) ProtoReflect() protoreflect.Message {
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[56]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BalanceBase.ProtoReflect.Descriptor instead.
+func (*BalanceBase) Descriptor() ([]byte, []int) {
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{56}
+}
+
+func (x *BalanceBase) GetMint() []byte {
+	if x != nil {
+		return x.Mint
+	}
+	return nil
+}
+
+func (x *BalanceBase) GetAccounts() []*HeldAccount {
+	if x != nil {
+		return x.Accounts
+	}
+	return nil
+}
+
+func (x *BalanceBase) GetSpends() []*DelegateSpend {
+	if x != nil {
+		return x.Spends
+	}
+	return nil
+}
+
+func (x *BalanceBase) GetMark() *BaseMark {
+	if x != nil {
+		return x.Mark
+	}
+	return nil
+}
+
+// HeldAccount is an open token account. A position that is absent stands for no such fact.
+type HeldAccount struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Account []byte                 `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
+	// The wallet; empty when no source said.
+	Owner []byte `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
+	// Raw amount.
+	Amount   uint64        `protobuf:"varint,3,opt,name=amount,proto3" json:"amount,omitempty"`
+	Position *FactPosition `protobuf:"bytes,4,opt,name=position,proto3" json:"position,omitempty"`
+	// Unix seconds of the block at position; 0 when the source did not say.
+	BlockTime int64 `protobuf:"varint,5,opt,name=block_time,json=blockTime,proto3" json:"block_time,omitempty"`
+	// When it was opened, or read, last.
+	Opened   *FactPosition `protobuf:"bytes,6,opt,name=opened,proto3" json:"opened,omitempty"`
+	Frozen   *FactPosition `protobuf:"bytes,7,opt,name=frozen,proto3" json:"frozen,omitempty"`
+	IsFrozen bool          `protobuf:"varint,8,opt,name=is_frozen,json=isFrozen,proto3" json:"is_frozen,omitempty"`
+	Approved *FactPosition `protobuf:"bytes,9,opt,name=approved,proto3" json:"approved,omitempty"`
+	// Whether it is known who may spend, and how much: delegate, empty for nobody, and amount, raw.
+	IsApprovalKnown bool   `protobuf:"varint,10,opt,name=is_approval_known,json=isApprovalKnown,proto3" json:"is_approval_known,omitempty"`
+	Delegate        []byte `protobuf:"bytes,11,opt,name=delegate,proto3" json:"delegate,omitempty"`
+	DelegatedAmount uint64 `protobuf:"varint,12,opt,name=delegated_amount,json=delegatedAmount,proto3" json:"delegated_amount,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *HeldAccount) Reset() {
+	*x = HeldAccount{}
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[57]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HeldAccount) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HeldAccount) ProtoMessage() {}
+
+func (x *HeldAccount) ProtoReflect() protoreflect.Message {
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[57]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HeldAccount.ProtoReflect.Descriptor instead.
+func (*HeldAccount) Descriptor() ([]byte, []int) {
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{57}
+}
+
+func (x *HeldAccount) GetAccount() []byte {
+	if x != nil {
+		return x.Account
+	}
+	return nil
+}
+
+func (x *HeldAccount) GetOwner() []byte {
+	if x != nil {
+		return x.Owner
+	}
+	return nil
+}
+
+func (x *HeldAccount) GetAmount() uint64 {
+	if x != nil {
+		return x.Amount
+	}
+	return 0
+}
+
+func (x *HeldAccount) GetPosition() *FactPosition {
+	if x != nil {
+		return x.Position
+	}
+	return nil
+}
+
+func (x *HeldAccount) GetBlockTime() int64 {
+	if x != nil {
+		return x.BlockTime
+	}
+	return 0
+}
+
+func (x *HeldAccount) GetOpened() *FactPosition {
+	if x != nil {
+		return x.Opened
+	}
+	return nil
+}
+
+func (x *HeldAccount) GetFrozen() *FactPosition {
+	if x != nil {
+		return x.Frozen
+	}
+	return nil
+}
+
+func (x *HeldAccount) GetIsFrozen() bool {
+	if x != nil {
+		return x.IsFrozen
+	}
+	return false
+}
+
+func (x *HeldAccount) GetApproved() *FactPosition {
+	if x != nil {
+		return x.Approved
+	}
+	return nil
+}
+
+func (x *HeldAccount) GetIsApprovalKnown() bool {
+	if x != nil {
+		return x.IsApprovalKnown
+	}
+	return false
+}
+
+func (x *HeldAccount) GetDelegate() []byte {
+	if x != nil {
+		return x.Delegate
+	}
+	return nil
+}
+
+func (x *HeldAccount) GetDelegatedAmount() uint64 {
+	if x != nil {
+		return x.DelegatedAmount
+	}
+	return 0
+}
+
+// FactPosition is a position on the chain.
+type FactPosition struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Slot  uint64                 `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
+	// The lower half of the position as one number (docs/events.md).
+	Place         uint64 `protobuf:"fixed64,2,opt,name=place,proto3" json:"place,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FactPosition) Reset() {
+	*x = FactPosition{}
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[58]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FactPosition) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FactPosition) ProtoMessage() {}
+
+func (x *FactPosition) ProtoReflect() protoreflect.Message {
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[58]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FactPosition.ProtoReflect.Descriptor instead.
+func (*FactPosition) Descriptor() ([]byte, []int) {
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{58}
+}
+
+func (x *FactPosition) GetSlot() uint64 {
+	if x != nil {
+		return x.Slot
+	}
+	return 0
+}
+
+func (x *FactPosition) GetPlace() uint64 {
+	if x != nil {
+		return x.Place
+	}
+	return 0
+}
+
+// DelegateSpend is what somebody else than the owner moved out of an account.
+type DelegateSpend struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Account  []byte                 `protobuf:"bytes,1,opt,name=account,proto3" json:"account,omitempty"`
+	Position *FactPosition          `protobuf:"bytes,2,opt,name=position,proto3" json:"position,omitempty"`
+	Delegate []byte                 `protobuf:"bytes,3,opt,name=delegate,proto3" json:"delegate,omitempty"`
+	// Raw amount.
+	Amount        uint64 `protobuf:"varint,4,opt,name=amount,proto3" json:"amount,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DelegateSpend) Reset() {
+	*x = DelegateSpend{}
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[59]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DelegateSpend) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DelegateSpend) ProtoMessage() {}
+
+func (x *DelegateSpend) ProtoReflect() protoreflect.Message {
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[59]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DelegateSpend.ProtoReflect.Descriptor instead.
+func (*DelegateSpend) Descriptor() ([]byte, []int) {
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{59}
+}
+
+func (x *DelegateSpend) GetAccount() []byte {
+	if x != nil {
+		return x.Account
+	}
+	return nil
+}
+
+func (x *DelegateSpend) GetPosition() *FactPosition {
+	if x != nil {
+		return x.Position
+	}
+	return nil
+}
+
+func (x *DelegateSpend) GetDelegate() []byte {
+	if x != nil {
+		return x.Delegate
+	}
+	return nil
+}
+
+func (x *DelegateSpend) GetAmount() uint64 {
+	if x != nil {
+		return x.Amount
+	}
+	return 0
+}
+
+// BaseMark says what is known of a mint beside its accounts. A base without it tells nothing of the
+// mint's completeness.
+type BaseMark struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Slot up to which the slot ledger was read.
+	Slot uint64 `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
+	// Slot of the first change of the mint that was ever stored; 0 if there is none.
+	First uint64 `protobuf:"varint,2,opt,name=first,proto3" json:"first,omitempty"`
+	// Highest and lowest slot of the last read of all its accounts; 0 if there is none.
+	Based     uint64 `protobuf:"varint,3,opt,name=based,proto3" json:"based,omitempty"`
+	BasedFrom uint64 `protobuf:"varint,4,opt,name=based_from,json=basedFrom,proto3" json:"based_from,omitempty"`
+	// Slot from which every change of the mint was there; 0 if that was not known. Then older marks
+	// hold no more.
+	CompleteSince uint64 `protobuf:"varint,5,opt,name=complete_since,json=completeSince,proto3" json:"complete_since,omitempty"`
+	// By partition of chain.balances.v1: all records below this offset are in the base.
+	LogOffsets []int64 `protobuf:"varint,6,rep,packed,name=log_offsets,json=logOffsets,proto3" json:"log_offsets,omitempty"`
+	// By partition of chain.balance-bases.v1: the base begins at this offset.
+	BaseOffsets   []int64 `protobuf:"varint,7,rep,packed,name=base_offsets,json=baseOffsets,proto3" json:"base_offsets,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BaseMark) Reset() {
+	*x = BaseMark{}
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[60]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BaseMark) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BaseMark) ProtoMessage() {}
+
+func (x *BaseMark) ProtoReflect() protoreflect.Message {
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[60]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BaseMark.ProtoReflect.Descriptor instead.
+func (*BaseMark) Descriptor() ([]byte, []int) {
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{60}
+}
+
+func (x *BaseMark) GetSlot() uint64 {
+	if x != nil {
+		return x.Slot
+	}
+	return 0
+}
+
+func (x *BaseMark) GetFirst() uint64 {
+	if x != nil {
+		return x.First
+	}
+	return 0
+}
+
+func (x *BaseMark) GetBased() uint64 {
+	if x != nil {
+		return x.Based
+	}
+	return 0
+}
+
+func (x *BaseMark) GetBasedFrom() uint64 {
+	if x != nil {
+		return x.BasedFrom
+	}
+	return 0
+}
+
+func (x *BaseMark) GetCompleteSince() uint64 {
+	if x != nil {
+		return x.CompleteSince
+	}
+	return 0
+}
+
+func (x *BaseMark) GetLogOffsets() []int64 {
+	if x != nil {
+		return x.LogOffsets
+	}
+	return nil
+}
+
+func (x *BaseMark) GetBaseOffsets() []int64 {
+	if x != nil {
+		return x.BaseOffsets
+	}
+	return nil
+}
+
 // Transfers are movements of one mint's tokens in one block, in the order of the chain. A block
 // whose transfers of a mint are many has several.
 // Topic chain.transfers.v1, key: the mint in base58; "unknown" where the transaction does not tell
@@ -6263,7 +6700,7 @@ type Transfers struct {
 
 func (x *Transfers) Reset() {
 	*x = Transfers{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[56]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6275,7 +6712,7 @@ func (x *Transfers) String() string {
 func (*Transfers) ProtoMessage() {}
 
 func (x *Transfers) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[56]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6288,7 +6725,7 @@ func (x *Transfers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Transfers.ProtoReflect.Descriptor instead.
 func (*Transfers) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{56}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *Transfers) GetSlot() uint64 {
@@ -6350,7 +6787,7 @@ type Transfer struct {
 
 func (x *Transfer) Reset() {
 	*x = Transfer{}
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[57]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6362,7 +6799,7 @@ func (x *Transfer) String() string {
 func (*Transfer) ProtoMessage() {}
 
 func (x *Transfer) ProtoReflect() protoreflect.Message {
-	mi := &file_mintlake_events_v1_events_proto_msgTypes[57]
+	mi := &file_mintlake_events_v1_events_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6375,7 +6812,7 @@ func (x *Transfer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Transfer.ProtoReflect.Descriptor instead.
 func (*Transfer) Descriptor() ([]byte, []int) {
-	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{57}
+	return file_mintlake_events_v1_events_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *Transfer) GetPlace() uint64 {
@@ -7024,7 +7461,45 @@ const file_mintlake_events_v1_events_proto_rawDesc = "" +
 	"\aaccount\x18\x02 \x01(\fR\aaccount\x128\n" +
 	"\x04kind\x18\x03 \x01(\x0e2$.mintlake.events.v1.AccountStateKindR\x04kind\x12\x1a\n" +
 	"\bdelegate\x18\x04 \x01(\fR\bdelegate\x12\x16\n" +
-	"\x06amount\x18\x05 \x01(\x04R\x06amount\"\xaa\x01\n" +
+	"\x06amount\x18\x05 \x01(\x04R\x06amount\"\xcb\x01\n" +
+	"\vBalanceBase\x12\x12\n" +
+	"\x04mint\x18\x01 \x01(\fR\x04mint\x12;\n" +
+	"\baccounts\x18\x02 \x03(\v2\x1f.mintlake.events.v1.HeldAccountR\baccounts\x129\n" +
+	"\x06spends\x18\x03 \x03(\v2!.mintlake.events.v1.DelegateSpendR\x06spends\x120\n" +
+	"\x04mark\x18\x04 \x01(\v2\x1c.mintlake.events.v1.BaseMarkR\x04mark\"\xf4\x03\n" +
+	"\vHeldAccount\x12\x18\n" +
+	"\aaccount\x18\x01 \x01(\fR\aaccount\x12\x14\n" +
+	"\x05owner\x18\x02 \x01(\fR\x05owner\x12\x16\n" +
+	"\x06amount\x18\x03 \x01(\x04R\x06amount\x12<\n" +
+	"\bposition\x18\x04 \x01(\v2 .mintlake.events.v1.FactPositionR\bposition\x12\x1d\n" +
+	"\n" +
+	"block_time\x18\x05 \x01(\x03R\tblockTime\x128\n" +
+	"\x06opened\x18\x06 \x01(\v2 .mintlake.events.v1.FactPositionR\x06opened\x128\n" +
+	"\x06frozen\x18\a \x01(\v2 .mintlake.events.v1.FactPositionR\x06frozen\x12\x1b\n" +
+	"\tis_frozen\x18\b \x01(\bR\bisFrozen\x12<\n" +
+	"\bapproved\x18\t \x01(\v2 .mintlake.events.v1.FactPositionR\bapproved\x12*\n" +
+	"\x11is_approval_known\x18\n" +
+	" \x01(\bR\x0fisApprovalKnown\x12\x1a\n" +
+	"\bdelegate\x18\v \x01(\fR\bdelegate\x12)\n" +
+	"\x10delegated_amount\x18\f \x01(\x04R\x0fdelegatedAmount\"8\n" +
+	"\fFactPosition\x12\x12\n" +
+	"\x04slot\x18\x01 \x01(\x04R\x04slot\x12\x14\n" +
+	"\x05place\x18\x02 \x01(\x06R\x05place\"\x9b\x01\n" +
+	"\rDelegateSpend\x12\x18\n" +
+	"\aaccount\x18\x01 \x01(\fR\aaccount\x12<\n" +
+	"\bposition\x18\x02 \x01(\v2 .mintlake.events.v1.FactPositionR\bposition\x12\x1a\n" +
+	"\bdelegate\x18\x03 \x01(\fR\bdelegate\x12\x16\n" +
+	"\x06amount\x18\x04 \x01(\x04R\x06amount\"\xd4\x01\n" +
+	"\bBaseMark\x12\x12\n" +
+	"\x04slot\x18\x01 \x01(\x04R\x04slot\x12\x14\n" +
+	"\x05first\x18\x02 \x01(\x04R\x05first\x12\x14\n" +
+	"\x05based\x18\x03 \x01(\x04R\x05based\x12\x1d\n" +
+	"\n" +
+	"based_from\x18\x04 \x01(\x04R\tbasedFrom\x12%\n" +
+	"\x0ecomplete_since\x18\x05 \x01(\x04R\rcompleteSince\x12\x1f\n" +
+	"\vlog_offsets\x18\x06 \x03(\x03R\n" +
+	"logOffsets\x12!\n" +
+	"\fbase_offsets\x18\a \x03(\x03R\vbaseOffsets\"\xaa\x01\n" +
 	"\tTransfers\x12\x12\n" +
 	"\x04slot\x18\x01 \x01(\x04R\x04slot\x12\x1d\n" +
 	"\n" +
@@ -7120,7 +7595,7 @@ func file_mintlake_events_v1_events_proto_rawDescGZIP() []byte {
 }
 
 var file_mintlake_events_v1_events_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
-var file_mintlake_events_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 60)
+var file_mintlake_events_v1_events_proto_msgTypes = make([]protoimpl.MessageInfo, 65)
 var file_mintlake_events_v1_events_proto_goTypes = []any{
 	(MetadataProgram)(0),           // 0: mintlake.events.v1.MetadataProgram
 	(LegSource)(0),                 // 1: mintlake.events.v1.LegSource
@@ -7186,10 +7661,15 @@ var file_mintlake_events_v1_events_proto_goTypes = []any{
 	(*BalanceChange)(nil),          // 61: mintlake.events.v1.BalanceChange
 	(*BalanceState)(nil),           // 62: mintlake.events.v1.BalanceState
 	(*AccountStateChange)(nil),     // 63: mintlake.events.v1.AccountStateChange
-	(*Transfers)(nil),              // 64: mintlake.events.v1.Transfers
-	(*Transfer)(nil),               // 65: mintlake.events.v1.Transfer
-	nil,                            // 66: mintlake.events.v1.OffchainMetadata.ExtensionsEntry
-	nil,                            // 67: mintlake.events.v1.TokenListEntry.ExtensionsEntry
+	(*BalanceBase)(nil),            // 64: mintlake.events.v1.BalanceBase
+	(*HeldAccount)(nil),            // 65: mintlake.events.v1.HeldAccount
+	(*FactPosition)(nil),           // 66: mintlake.events.v1.FactPosition
+	(*DelegateSpend)(nil),          // 67: mintlake.events.v1.DelegateSpend
+	(*BaseMark)(nil),               // 68: mintlake.events.v1.BaseMark
+	(*Transfers)(nil),              // 69: mintlake.events.v1.Transfers
+	(*Transfer)(nil),               // 70: mintlake.events.v1.Transfer
+	nil,                            // 71: mintlake.events.v1.OffchainMetadata.ExtensionsEntry
+	nil,                            // 72: mintlake.events.v1.TokenListEntry.ExtensionsEntry
 }
 var file_mintlake_events_v1_events_proto_depIdxs = []int32{
 	8,  // 0: mintlake.events.v1.TokenEvent.position:type_name -> mintlake.events.v1.Position
@@ -7232,10 +7712,10 @@ var file_mintlake_events_v1_events_proto_depIdxs = []int32{
 	16, // 37: mintlake.events.v1.MintAccount.extensions:type_name -> mintlake.events.v1.ExtensionSet
 	13, // 38: mintlake.events.v1.MintAccount.token_metadata:type_name -> mintlake.events.v1.MetadataSet
 	13, // 39: mintlake.events.v1.MetaplexAccount.metadata:type_name -> mintlake.events.v1.MetadataSet
-	66, // 40: mintlake.events.v1.OffchainMetadata.extensions:type_name -> mintlake.events.v1.OffchainMetadata.ExtensionsEntry
+	71, // 40: mintlake.events.v1.OffchainMetadata.extensions:type_name -> mintlake.events.v1.OffchainMetadata.ExtensionsEntry
 	5,  // 41: mintlake.events.v1.Logo.status:type_name -> mintlake.events.v1.LogoStatus
 	46, // 42: mintlake.events.v1.Retraction.slots:type_name -> mintlake.events.v1.SlotRange
-	67, // 43: mintlake.events.v1.TokenListEntry.extensions:type_name -> mintlake.events.v1.TokenListEntry.ExtensionsEntry
+	72, // 43: mintlake.events.v1.TokenListEntry.extensions:type_name -> mintlake.events.v1.TokenListEntry.ExtensionsEntry
 	51, // 44: mintlake.events.v1.Facts.facts:type_name -> mintlake.events.v1.Fact
 	54, // 45: mintlake.events.v1.KeyChange.created:type_name -> mintlake.events.v1.KeyCreated
 	55, // 46: mintlake.events.v1.KeyChange.restricted:type_name -> mintlake.events.v1.KeyRestricted
@@ -7248,13 +7728,21 @@ var file_mintlake_events_v1_events_proto_depIdxs = []int32{
 	62, // 53: mintlake.events.v1.BalanceChange.before:type_name -> mintlake.events.v1.BalanceState
 	62, // 54: mintlake.events.v1.BalanceChange.after:type_name -> mintlake.events.v1.BalanceState
 	6,  // 55: mintlake.events.v1.AccountStateChange.kind:type_name -> mintlake.events.v1.AccountStateKind
-	65, // 56: mintlake.events.v1.Transfers.transfers:type_name -> mintlake.events.v1.Transfer
-	7,  // 57: mintlake.events.v1.Transfer.kind:type_name -> mintlake.events.v1.TransferKind
-	58, // [58:58] is the sub-list for method output_type
-	58, // [58:58] is the sub-list for method input_type
-	58, // [58:58] is the sub-list for extension type_name
-	58, // [58:58] is the sub-list for extension extendee
-	0,  // [0:58] is the sub-list for field type_name
+	65, // 56: mintlake.events.v1.BalanceBase.accounts:type_name -> mintlake.events.v1.HeldAccount
+	67, // 57: mintlake.events.v1.BalanceBase.spends:type_name -> mintlake.events.v1.DelegateSpend
+	68, // 58: mintlake.events.v1.BalanceBase.mark:type_name -> mintlake.events.v1.BaseMark
+	66, // 59: mintlake.events.v1.HeldAccount.position:type_name -> mintlake.events.v1.FactPosition
+	66, // 60: mintlake.events.v1.HeldAccount.opened:type_name -> mintlake.events.v1.FactPosition
+	66, // 61: mintlake.events.v1.HeldAccount.frozen:type_name -> mintlake.events.v1.FactPosition
+	66, // 62: mintlake.events.v1.HeldAccount.approved:type_name -> mintlake.events.v1.FactPosition
+	66, // 63: mintlake.events.v1.DelegateSpend.position:type_name -> mintlake.events.v1.FactPosition
+	70, // 64: mintlake.events.v1.Transfers.transfers:type_name -> mintlake.events.v1.Transfer
+	7,  // 65: mintlake.events.v1.Transfer.kind:type_name -> mintlake.events.v1.TransferKind
+	66, // [66:66] is the sub-list for method output_type
+	66, // [66:66] is the sub-list for method input_type
+	66, // [66:66] is the sub-list for extension type_name
+	66, // [66:66] is the sub-list for extension extendee
+	0,  // [0:66] is the sub-list for field type_name
 }
 
 func init() { file_mintlake_events_v1_events_proto_init() }
@@ -7306,14 +7794,14 @@ func file_mintlake_events_v1_events_proto_init() {
 		(*KeyChange_Rotated)(nil),
 		(*KeyChange_Revoked)(nil),
 	}
-	file_mintlake_events_v1_events_proto_msgTypes[57].OneofWrappers = []any{}
+	file_mintlake_events_v1_events_proto_msgTypes[62].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_mintlake_events_v1_events_proto_rawDesc), len(file_mintlake_events_v1_events_proto_rawDesc)),
 			NumEnums:      8,
-			NumMessages:   60,
+			NumMessages:   65,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
