@@ -2,9 +2,12 @@ package main
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/testkit/kafkatest"
 	"github.com/mintlake/mintlake/schemas"
 )
 
@@ -27,4 +30,28 @@ func TestPartitions(t *testing.T) {
 			require.Equal(t, defaults().Kafka.Partitions, topic.Partitions, "the embedded broker has the catalogue's: %s", topic.Name)
 		}
 	}
+}
+
+// TestAgesOfTopics: the settings of balances say how long their topics keep records. Without any,
+// they are those of the catalogue; a base that is written rarely is kept until the next one is.
+func TestAgesOfTopics(t *testing.T) {
+	cfg := defaults()
+	for _, topic := range schemas.Topics() {
+		if age, set := topicAges(cfg)[topic.Name]; set {
+			require.Equal(t, topic.Retention, age, topic.Name)
+		}
+	}
+	cfg.Balances.TopicDays, cfg.Balances.BaseEvery = 2, 24*time.Hour
+	require.Equal(t, map[string]time.Duration{
+		schemas.TopicBalances: 48 * time.Hour, schemas.TopicTransfers: 48 * time.Hour, schemas.TopicBalanceBases: 60 * time.Hour,
+	}, topicAges(cfg))
+
+	cfg.Kafka.Brokers = kafkatest.Start(t)
+	admin, err := kafka.NewAdmin(kafka.AdminConfig{Brokers: cfg.Kafka.Brokers}, kafka.Deps{})
+	require.NoError(t, err)
+	defer admin.Close()
+	require.NoError(t, ensureTopics(t.Context(), cfg, admin))
+	config, err := admin.TopicConfig(t.Context(), schemas.TopicTransfers)
+	require.NoError(t, err)
+	require.Equal(t, "172800000", config["retention.ms"])
 }

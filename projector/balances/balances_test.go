@@ -191,6 +191,9 @@ func TestTransfersByMintAndWallet(t *testing.T) {
 func TestBadRecords(t *testing.T) {
 	balances := func(m *eventspb.BalanceChanges) []byte { return marshal(t, m) }
 	transfers := func(m *eventspb.Transfers) []byte { return marshal(t, m) }
+	base := func(m *eventspb.BalanceBase) kafka.Record {
+		return kafka.Record{Topic: schemas.TopicBalanceBases, Partition: 1, Value: marshal(t, m)}
+	}
 	mint := key(1, 1)
 	for reason, record := range map[string]kafka.Record{
 		"unexpected topic": {Topic: schemas.TopicSwaps},
@@ -202,6 +205,13 @@ func TestBadRecords(t *testing.T) {
 		"an owner has 2": {Topic: schemas.TopicBalances, Value: balances(&eventspb.BalanceChanges{
 			Mint: mint[:], Changes: []*eventspb.BalanceChange{{Account: mint[:], After: &eventspb.BalanceState{Owner: []byte{1, 2}}}},
 		})},
+		"decode base":          {Topic: schemas.TopicBalanceBases, Value: []byte{0xff}},
+		"base: the mint has 3": base(&eventspb.BalanceBase{Mint: []byte{1, 2, 3}}),
+		"base: account 0":      base(&eventspb.BalanceBase{Mint: mint[:], Accounts: []*eventspb.HeldAccount{{Account: []byte{1}}}}),
+		"base: spend 0":        base(&eventspb.BalanceBase{Mint: mint[:], Spends: []*eventspb.DelegateSpend{{Account: mint[:], Delegate: []byte{1}}}}),
+		"no offsets of partition 1": base(&eventspb.BalanceBase{Mint: mint[:], Mark: &eventspb.BaseMark{
+			LogOffsets: []int64{1, 2}, BaseOffsets: []int64{1},
+		}}),
 		"decimals are above": {Topic: schemas.TopicTransfers, Value: transfers(&eventspb.Transfers{Decimals: 256})},
 		"the signature has":  {Topic: schemas.TopicTransfers, Value: transfers(&eventspb.Transfers{Transfers: []*eventspb.Transfer{{}}})},
 	} {
