@@ -381,12 +381,12 @@ test("filters live in the URL and survive a reload", () =>
   }));
 
 test("a link orders by any figure and bounds it", () =>
-  open("/?sort=trades_24h&min=trades_24h:1&max=price_usd:1000000", async (page) => {
+  open("/coverage", async (page) => {
+    const asks = (request) => request.url().startsWith(`${base}/tokens?`);
+    const [asked] = await Promise.all([page.waitForRequest(asks), page.goto(`${base}/?sort=trades_24h&min=trades_24h:1&max=price_usd:1000000`)]);
+    const { sort, min, max } = Object.fromEntries(new URL(asked.url()).searchParams);
+    assert.deepEqual([sort, min, max], ["trades_24h", "trades_24h:1", "price_usd:1000000"]);
     await page.waitForSelector(rows);
-    const { items, total } = await get("/tokens?sort=trades_24h&min=trades_24h:1&max=price_usd:1000000&limit=25&market=true");
-    assert.ok(items.length > 1 && items.every(({ market }) => market.trades_24h > 0));
-    const found = Number((await page.textContent(".found")).replace(/[^0-9]/g, ""));
-    assert.ok(found > 0 && Math.abs(found - total) < 50, `${found} of ${total}`);
     await page.click("button[aria-label^='Remove the filter At most']");
     await page.waitForURL(`${base}/?sort=trades_24h&min=trades_24h%3A1`);
     await page.click("button[aria-label^='Remove the filter At least']");
