@@ -106,8 +106,10 @@ func TestAnalyticsQueriesAnswer(t *testing.T) {
 	live := launch(t, dir, append(kafkaFlags(t), "--source", "demo:?past=0&tps=100&tokens=300&seed=3")...)
 	begin := time.Now()
 	queries := analyticsQueries(t)
-	// The pools that were created last are asked for with LIMIT 20.
-	for live.number("(SELECT count() FROM mintlake.swaps)") < 1500 || len(live.rows(queries["Which pools were created last"])) < 20 {
+	// The pools that were created last are asked for with LIMIT 20; a change takes prices of two
+	// minutes.
+	for live.number("(SELECT count() FROM mintlake.swaps)") < 1500 || len(live.rows(queries["Which pools were created last"])) < 20 ||
+		len(live.rows(queries["Which tokens rose most in the last hour, and how many bought them"])) < 10 {
 		require.Less(t, time.Since(begin), hang, live.log())
 		time.Sleep(time.Second)
 	}
@@ -247,6 +249,22 @@ func analyticsChecks(up *instance) map[string]func(t *testing.T, rows []row) {
 			for _, r := range rows {
 				require.InDelta(t, 1, up.number(fmt.Sprintf("(SELECT count() FROM mintlake.pools WHERE pool = '%s' AND '%s' IN (mint_a, mint_b))", r.text(t, "pool"), mintSOL)), 0)
 			}
+		},
+		"How much liquidity did a mint have, hour by hour": func(t *testing.T, rows []row) {
+			code, body := up.get("/tokens/" + mintSOL + "/liquidity/history")
+			require.Equal(t, http.StatusOK, code, string(body))
+			require.Len(t, rows, strings.Count(string(body), `"pools":`))
+			last := rows[len(rows)-1]
+			require.Greater(t, last.number(t, "liquidity_usd"), 2*0.85*200_000*demoPrice, "the demo's first pool has this alone")
+			require.Greater(t, last.number(t, "pools"), 1.0)
+		},
+		"What did its pools hold in raw amounts": func(t *testing.T, rows []row) {
+			require.NotEmpty(t, rows)
+			most := 0.0
+			for _, r := range rows {
+				most = max(most, r.number(t, map[bool]string{true: "reserve_a", false: "reserve_b"}[r["mint_a"] == mintSOL]))
+			}
+			near(t, 200_000e9, most, 0.15) // what the demo's first pool holds
 		},
 		"Which pools were filled and emptied most often in the last 24 hours": func(t *testing.T, rows []row) {
 			require.NotEmpty(t, rows)

@@ -108,36 +108,11 @@ const (
 			amount_a, amount_b, decimals_a, decimals_b, fees_a, fees_b, provider, lp_amount, reserve_a, reserve_b, toString(instruction)
 		FROM {db}.liquidity_raw FINAL WHERE pool = {pool:String} AND slot <= {slot:UInt64} AND position < {position:UInt128} ORDER BY position DESC LIMIT {limit:UInt32}`
 
-	// statements are what pools held, as legs state it by minute and changes of liquidity each.
-	statements = `SELECT toStartOfHour(minute) AS hour, pool, mint_a, mint_b, last.1 AS at, last.2 AS a, last.3 AS b FROM {db}.pool_reserves_raw
-			WHERE ({of}) AND minute >= {first:DateTime} AND minute < {end:DateTime}
-		UNION ALL
-		SELECT toStartOfHour(block_time) AS hour, pool, mint_a, mint_b, position AS at, assumeNotNull(reserve_a) AS a, assumeNotNull(reserve_b) AS b FROM {db}.liquidity_raw FINAL
-			WHERE ({of}) AND block_time >= {first:DateTime} AND block_time < {end:DateTime} AND mint_b != '' AND isNotNull(reserve_a) AND isNotNull(reserve_b)`
+	selectReserves = `SELECT toUnixTimestamp(hour) AS time, mint_a, mint_b, reserve_a, reserve_b FROM {db}.pool_reserves_1h
+		WHERE pool = {pool:String} AND hour >= toStartOfHour({first:DateTime}) AND hour < {end:DateTime} ORDER BY time DESC, mint_a, mint_b LIMIT {limit:UInt32}`
 
-	selectReserves = `SELECT toUnixTimestamp(hour) AS time, mint_a, mint_b, argMax(a, at), argMax(b, at) FROM (` + statements + `)
-		GROUP BY hour, mint_a, mint_b ORDER BY hour DESC, mint_a, mint_b LIMIT {limit:UInt32}`
-
-	// Each statement holds for its hour and the 23 after it, until a later one of the same pool. A
-	// mint that is an anchor now or was one is worth what volume gives it.
-	selectLiquidity = `WITH
-			stated AS (SELECT hour, pool, mint_a, mint_b, argMax((a, b), at) AS held FROM (` + statements + `) GROUP BY hour, pool, mint_a, mint_b),
-			anchors AS (SELECT mint FROM {db}.daily_volumes_raw GROUP BY mint HAVING argMax(anchor, generation)),
-			decimals AS (SELECT pool, mint_a, mint_b, max(decimals_a) AS places_a, max(decimals_b) AS places_b FROM {db}.pools_raw WHERE {of} GROUP BY pool, mint_a, mint_b),
-			priced AS (SELECT bucket, argMax(price, hour) AS price FROM (
-				SELECT toStartOfHour(minute) AS hour, argMax(raw_price_usd, minute) AS price, arrayJoin(arrayMap(n -> hour + 3600 * n, range(24))) AS bucket FROM {db}.prices_1m_raw FINAL
-				WHERE mint = {sol:String} AND isNotNull(raw_price_usd) AND minute >= {first:DateTime} AND minute < {end:DateTime} GROUP BY hour
-			) GROUP BY bucket)
-		SELECT toUnixTimestamp(bucket) AS time, sum(stable) AS stables, sum(lamports) AS sol, any(price) AS sol_price, uniqExact(pool) AS pools FROM (
-			SELECT bucket, pool, held.1 AS a, held.2 AS b, mint_a IN anchors AS known_a, mint_b IN anchors AS known_b,
-				if(known_a AND mint_a != {sol:String}, toFloat64(a) / pow(10, ifNull(places_a, 6)), 0) + if(known_b AND mint_b != {sol:String}, toFloat64(b) / pow(10, ifNull(places_b, 6)), 0) AS stable,
-				if(mint_a = {sol:String}, toFloat64(a), 0) + if(mint_b = {sol:String}, toFloat64(b), 0) AS lamports
-			FROM (
-				SELECT bucket, pool, mint_a, mint_b, argMax(held, hour) AS held FROM (SELECT *, arrayJoin(arrayMap(n -> hour + 3600 * n, range(24))) AS bucket FROM stated)
-				WHERE bucket >= {from:DateTime} AND bucket < {end:DateTime} GROUP BY bucket, pool, mint_a, mint_b
-			) AS holding LEFT JOIN decimals USING (pool, mint_a, mint_b)
-			WHERE known_a OR known_b
-		) AS sums LEFT JOIN priced USING (bucket) GROUP BY bucket ORDER BY bucket SETTINGS join_use_nulls = 1`
+	selectLiquidity = `SELECT toUnixTimestamp(hour) AS time, liquidity_usd, pools
+		FROM {db}.liquidity_over_time(mint = {mint:String}, start = {from:DateTime}, end = {end:DateTime}) ORDER BY time`
 )
 
 // PoolLiquidity implements Reader.
@@ -193,7 +168,6 @@ func scanChange(rows driver.Rows) (m LiquidityChange, err error) {
 // PoolReserves implements Reader.
 func (c *ClickHouse) PoolReserves(ctx context.Context, pool pubkey.Key, from, to time.Time, limit int) ([]Reserves, error) {
 	list := []Reserves{}
-	query := strings.ReplaceAll(c.sql(selectReserves), "{of}", "pool = {pool:String}")
 	err := read(ctx, c.public, func(rows driver.Rows) error {
 		var r Reserves
 		var at uint32
@@ -204,7 +178,7 @@ func (c *ClickHouse) PoolReserves(ctx context.Context, pool pubkey.Key, from, to
 		r.Time, r.ReserveA, r.ReserveB = int64(at), *decimal(&a), *decimal(&b)
 		list = append(list, r)
 		return nil
-	}, query, clickhouse.Named("pool", pool.String()), clickhouse.Named("first", from), clickhouse.Named("end", to), clickhouse.Named("limit", limit))
+	}, c.sql(selectReserves), clickhouse.Named("pool", pool.String()), clickhouse.Named("first", from), clickhouse.Named("end", to), clickhouse.Named("limit", limit))
 	slices.Reverse(list)
 	return list, err
 }
@@ -221,26 +195,14 @@ func (c *ClickHouse) MintLiquidity(ctx context.Context, mint pubkey.Key, from, t
 	if !from.Before(to) {
 		return list, nil
 	}
-	query := strings.ReplaceAll(c.sql(selectLiquidity), "{of}", "mint_a = {mint:String} OR mint_b = {mint:String}")
 	err = read(ctx, c.public, func(rows driver.Rows) error {
 		var l Liquidity
 		var at uint32
-		var stables, lamports float64
-		var price *float64
-		if err := rows.Scan(&at, &stables, &lamports, &price, &l.Pools); err != nil {
-			return err
-		}
+		err := rows.Scan(&at, &l.USD, &l.Pools)
 		l.Time = int64(at)
-		switch {
-		case lamports == 0:
-			l.USD = &stables
-		case price != nil:
-			usd := stables + lamports**price
-			l.USD = &usd
-		}
 		list = append(list, l)
-		return nil
-	}, query, clickhouse.Named("mint", mint.String()), clickhouse.Named("sol", schemas.MintWrappedSOL), clickhouse.Named("first", from.Add(-23*time.Hour)), clickhouse.Named("from", from), clickhouse.Named("end", to))
+		return err
+	}, c.sql(selectLiquidity), clickhouse.Named("mint", mint.String()), clickhouse.Named("from", from), clickhouse.Named("end", to))
 	return list, err
 }
 
