@@ -54,7 +54,7 @@ func (i *instance) requireOnePrice(t *testing.T, mints ...string) {
 		ask("v2", "/tokens/v2/search?query="+mint, "usdPrice")
 		code, body := send(t.Context(), http.MethodPost, i.addresses["api"]+"/tokens/batch?fields=price_usd", `{"mints":["`+mint+`"]}`)
 		require.Equal(t, http.StatusOK, code, body)
-		note("a batch", []byte(body), "items", "price_usd")
+		note("a batch", body, "items", "price_usd")
 		for where, args := range map[string]string{"tokens get": "tokens get " + mint, "tokens search": "tokens search --limit 1 " + mint} {
 			out, err := exec.CommandContext(t.Context(), binary, append(strings.Fields(args), "--json", "--url", i.addresses["api"])...).Output()
 			require.NoError(t, err, where)
