@@ -63,6 +63,15 @@ func TestLiquidityOverTime(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, held, 1)
 
+	// Another mint: a stable has six places where no record says how many; SOL had no price yet.
+	other := pubkey.Key{4}
+	require.NoError(t, conn.Exec(t.Context(), `INSERT INTO mintlake.pool_reserves_raw (minute, pool, mint_a, mint_b, last) VALUES
+		('2026-11-20 06:10:00', 'unknown', '`+other.String()+"', '"+stable.String()+`', (800, 7, 3000000)),
+		('2026-11-20 07:10:00', 'of SOL too', '`+other.String()+"', '"+sol+`', (900, 7, 3000000))`))
+	held, err = reader.MintLiquidity(t.Context(), other, time.Unix(hour("2026-11-20 06:00:00"), 0), time.Unix(hour("2026-11-20 08:00:00"), 0), 5)
+	require.NoError(t, err)
+	require.Equal(t, []market.Liquidity{{Time: hour("2026-11-20 06:00:00"), USD: usd(3), Pools: 1}, {Time: hour("2026-11-20 07:00:00"), Pools: 2}}, held)
+
 	page, err := reader.PoolLiquidity(t.Context(), pool, market.LiquidityCursor{Slot: 1 << 63}, 2)
 	require.NoError(t, err)
 	require.Equal(t, "shares", *page.LPMint)

@@ -41,11 +41,11 @@ AS WITH
         )
         GROUP BY bucket
     )
-SELECT bucket AS hour, multiIf(sum(lamports) = 0, sum(stables), any(priced.known) = 0, NULL, sum(stables) + sum(lamports) * any(sol_price)) AS liquidity_usd, uniqExact(pool) AS pools
+SELECT bucket AS hour, multiIf(sum(lamports) = 0, sum(stables), isNull(any(sol_price)), NULL, sum(stables) + sum(lamports) * any(sol_price)) AS liquidity_usd, uniqExact(pool) AS pools
 FROM (
     SELECT bucket, pool, held.1 AS a, held.2 AS b, mint_a IN (SELECT mint FROM anchors) AS known_a, mint_b IN (SELECT mint FROM anchors) AS known_b,
         mint_a = 'So11111111111111111111111111111111111111112' AS is_sol_a, mint_b = 'So11111111111111111111111111111111111111112' AS is_sol_b,
-        if(known_a AND NOT is_sol_a, toFloat64(a) / pow(10, if(decimals.known, ifNull(places_a, 6), 6)), 0) + if(known_b AND NOT is_sol_b, toFloat64(b) / pow(10, if(decimals.known, ifNull(places_b, 6), 6)), 0) AS stables,
+        if(known_a AND NOT is_sol_a, toFloat64(a) / pow(10, ifNull(places_a, 6)), 0) + if(known_b AND NOT is_sol_b, toFloat64(b) / pow(10, ifNull(places_b, 6)), 0) AS stables,
         if(is_sol_a, toFloat64(a), 0) + if(is_sol_b, toFloat64(b), 0) AS lamports
     FROM (
         SELECT bucket, pool, mint_a, mint_b, argMax(held, hour) AS held
@@ -53,10 +53,10 @@ FROM (
         WHERE bucket >= {start:DateTime} AND bucket < {end:DateTime}
         GROUP BY bucket, pool, mint_a, mint_b
     ) AS holding
-    LEFT JOIN (SELECT *, 1 AS known FROM decimals) AS decimals USING (pool, mint_a, mint_b)
+    LEFT JOIN decimals USING (pool, mint_a, mint_b)
     WHERE known_a OR known_b
 ) AS sums
-LEFT JOIN (SELECT *, 1 AS known FROM priced) AS priced USING (bucket)
+LEFT JOIN priced USING (bucket)
 GROUP BY bucket;
 
 ALTER TABLE {{.Database}}.liquidity_over_time {{onCluster}} MODIFY COMMENT 'US dollars in stables and SOL that the pools of a mint held at the end of each hour: liquidity_over_time(mint = …, start = …, end = …)';
