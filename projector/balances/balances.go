@@ -2,12 +2,12 @@
 //
 // In: records of chain.balances.v1, chain.transfers.v1 and chain.balance-bases.v1. Out: rows of
 // balance_changes_raw, token_accounts_raw, wallet_accounts_raw, account_states_raw,
-// delegate_spends_raw, transfers_raw and wallet_transfers_raw; in balance_mints_raw, the mints whose
-// holders wait to be counted; dead letters for records that are not messages of their topic.
-// Guarantees: an offset is committed only after the rows are stored.
-// Storing a record twice, or in another order, leaves the same rows: of the facts about a token
-// account and mint, the one with the highest position holds. A base that was read from these
-// very tables is left out: it has nothing that is new to them.
+// delegate_spends_raw, transfers_raw and wallet_transfers_raw; in balance_mints_raw, the mints
+// whose holders wait to be counted; dead letters for records that are not messages of their topic.
+// Guarantees: an offset is committed only after the rows are stored. Storing a record twice, or in
+// another order, leaves the same rows: of the facts about a token account and mint, the one with
+// the highest position holds. A base that was read from these very tables is left out: it has
+// nothing that is new to them.
 package balances
 
 import (
