@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	// heapFloor is the size that a heap may always grow to before it is collected, in bytes. Ingest
-	// makes hundreds of megabytes of garbage per second and keeps little of it. With Go's default,
-	// which collects when the heap has doubled, ingest spends a fifth of its time on collections.
-	heapFloor = 256 << 20
-	// usualGrowth is Go's default: how many percent a heap above the floor may grow.
+	// heapRoom is by how many bytes a heap may always grow before it is collected. Ingest makes
+	// hundreds of megabytes of garbage per second and keeps little of it. With Go's default, which
+	// collects when the heap has doubled, ingest spends a fifth of its time on collections.
+	heapRoom = 192 << 20
+	// usualGrowth is Go's default: by how many percent a heap may grow if that is more.
 	usualGrowth = 100
 	// apiGrowth is that percentage for a process with the token API. Its tokens and their index
 	// take hundreds of megabytes that live for ever. They have few pointers, so scanning is fast.
@@ -44,7 +44,7 @@ func (t *heapTuner) start() {
 	t.afterCollection()
 }
 
-// growBy sets by how many percent the heap may grow if that is more than heapFloor. It takes effect
+// growBy sets by how many percent the heap may grow if that is more than heapRoom. It takes effect
 // at the next collection.
 func (t *heapTuner) growBy(percent int64) { t.growth.Store(percent) }
 
@@ -69,9 +69,8 @@ func (t *heapTuner) adjust() {
 	}
 }
 
-// growthOf returns by how many percent a heap may grow if live bytes of it are in use: to
-// heapFloor, or by least percent if that is more.
+// growthOf returns by how many percent a heap may grow if live bytes of it are in use: by heapRoom,
+// or by least percent if that is more.
 func growthOf(live uint64, least int64) int64 {
-	room := heapFloor - int64(min(live, heapFloor))
-	return max(least, 100*room/int64(max(live, smallestHeap)))
+	return max(least, 100*heapRoom/int64(max(live, smallestHeap)))
 }

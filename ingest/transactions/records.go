@@ -34,12 +34,17 @@ const maxRecord = kafka.DefaultMaxRecordBytes - 1024
 func NewBlock(block *chain.Block, receivedAt time.Time, all bool) *Block {
 	b := &Block{slot: block.Slot, receivedAt: receivedAt}
 	leftOut := uint32(len(block.Unread))
+	var info []byte
 	for i := range block.Transactions {
 		raw := block.Transactions[i].Raw
 		if raw == nil || block.Transactions[i].Vote {
 			continue
 		}
-		value, err := updateOf(raw, block.Slot, all)
+		var err error
+		var value []byte
+		if info, err = raw.AppendUpdate(info[:0], all); len(info) > 0 {
+			value = updateOf(info, block.Slot)
+		}
 		switch {
 		case err != nil || len(value) > maxRecord:
 			leftOut++
@@ -65,18 +70,11 @@ const (
 	fieldSlot        protowire.Number = 2
 )
 
-// infoGuess is the size of a buffer that most transactions fit into.
-const infoGuess = 4096
-
-// updateOf encodes a SubscribeUpdateTransaction; nil if it is not for the stream.
-func updateOf(raw chain.Raw, slot uint64, all bool) ([]byte, error) {
-	info, err := raw.AppendUpdate(make([]byte, 0, infoGuess), all)
-	if err != nil || len(info) == 0 {
-		return nil, err
-	}
+// updateOf encodes a SubscribeUpdateTransaction with the given SubscribeUpdateTransactionInfo.
+func updateOf(info []byte, slot uint64) []byte {
 	out := make([]byte, 0, len(info)+24)
 	out = protowire.AppendBytes(protowire.AppendTag(out, fieldTransaction, protowire.BytesType), info)
-	return protowire.AppendVarint(protowire.AppendTag(out, fieldSlot, protowire.VarintType), slot), nil
+	return protowire.AppendVarint(protowire.AppendTag(out, fieldSlot, protowire.VarintType), slot)
 }
 
 func record(kind string, slot uint64, value []byte, receivedAt time.Time) kafka.Record {

@@ -64,8 +64,8 @@ func (c boundedCodec) NewReader(r io.Reader) io.ReadCloser {
 	if _, err := buffer.ReadFrom(r); err != nil {
 		return failing{err}
 	}
-	codec := byte(c.Code())
-	records, err := recordbatch.Decompress(codec, buffer.Bytes())
+	codec, room := byte(c.Code()), takeBuffer()
+	records, err := recordbatch.Decompress(codec, buffer.Bytes(), room.AvailableBuffer())
 	if errors.Is(err, recordbatch.ErrTooLong) || err == nil && recordbatch.Many(records) {
 		var last, count int64
 		last, count, err = recordbatch.Last(codec, buffer.Bytes())
@@ -77,7 +77,19 @@ func (c boundedCodec) NewReader(r io.Reader) io.ReadCloser {
 	if err != nil {
 		return failing{err}
 	}
-	return io.NopCloser(bytes.NewReader(records))
+	return &batchReader{Reader: bytes.NewReader(records), records: records}
+}
+
+// batchReader reads records, whose memory is for another batch once it is closed.
+type batchReader struct {
+	*bytes.Reader
+	records []byte
+}
+
+func (r *batchReader) Close() error {
+	giveBuffer(bytes.NewBuffer(r.records))
+	r.Reader, r.records = bytes.NewReader(nil), nil
+	return nil
 }
 
 // placeholder encodes a record without key and value, at a distance from the batch's first offset.

@@ -88,7 +88,8 @@ var zstdDecoder = sync.OnceValues(func() (*zstd.Decoder, error) {
 
 // Decompress returns the records, which are at most MaxBytes; only a batch without compression
 // is returned as it is. codec is one of 0 (none), 1 (gzip), 2 (snappy), 3 (LZ4) and 4 (Zstandard).
-func Decompress(codec byte, b []byte) ([]byte, error) {
+// The records may lie in room, whose content is lost.
+func Decompress(codec byte, b, room []byte) ([]byte, error) {
 	var out []byte
 	var err error
 	switch codec {
@@ -106,7 +107,7 @@ func Decompress(codec byte, b []byte) ([]byte, error) {
 	case 4:
 		var decoder *zstd.Decoder
 		if decoder, err = zstdDecoder(); err == nil {
-			out, err = decoder.DecodeAll(b, nil)
+			out, err = decoder.DecodeAll(b, room[:0])
 		}
 		if errors.Is(err, zstd.ErrDecoderSizeExceeded) || errors.Is(err, zstd.ErrWindowSizeExceeded) {
 			err = ErrTooLong
@@ -226,7 +227,7 @@ func Last(codec byte, b []byte) (delta, count int64, err error) {
 		defer decoder.Close()
 		r = decoder
 	default: // it has no more than MaxBytes
-		records, err := Decompress(codec, b)
+		records, err := Decompress(codec, b, nil)
 		if err != nil {
 			return 0, 0, err
 		}

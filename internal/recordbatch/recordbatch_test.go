@@ -39,7 +39,7 @@ func FuzzLast(f *testing.F) {
 			return
 		}
 		_, count, err := Last(codec, b)
-		records, wrong := Decompress(codec, b)
+		records, wrong := Decompress(codec, b, nil)
 		if err != nil || wrong != nil || Count(records, int32(min(count, MaxRecords+1))) != nil {
 			return
 		}
