@@ -112,12 +112,12 @@ func New(cfg Config, deps Deps) (*Volume, error) {
 }
 
 // Run values new legs until ctx ends; then it returns nil. It retries transient errors of
-// ClickHouse, and returns an error that only an operator can mend.
+// ClickHouse, and returns an error that only an operator can mend. After a valuation it rests at
+// least as long as that took: half of the time of a machine that is behind is the projectors'.
 func (v *Volume) Run(ctx context.Context) error {
-	ticker := time.NewTicker(v.cfg.Interval)
-	defer ticker.Stop()
 	v.metrics.succeeded.SetToCurrentTime()
 	for failed := 0; ; {
+		began := time.Now()
 		_, err := v.Once(clickhouse.WithAttempt(ctx, failed))
 		failed++
 		if err == nil {
@@ -137,7 +137,7 @@ func (v *Volume) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-ticker.C:
+		case <-time.After(max(v.cfg.Interval-time.Since(began), time.Since(began))):
 		}
 	}
 }
