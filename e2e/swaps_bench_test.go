@@ -82,7 +82,7 @@ func (i *instance) awaitStored(transactions int) (took time.Duration) {
 		if now != state {
 			state, last = now, time.Now()
 		}
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(500 * time.Millisecond) // a look takes some milliseconds of both processors
 	}
 	return last.Sub(begin)
 }
