@@ -28,7 +28,8 @@ def figures(text, reports):
     """Yields the name and the value of each figure of a run."""
     for line in text.splitlines():
         words = line.split()
-        if len(words) < 4 or not words[0].startswith("Benchmark"):
+        # A benchmark's log has its name, too, but no number of runs behind it.
+        if len(words) < 4 or not words[0].startswith("Benchmark") or not words[1].isdigit():
             continue
         for value, unit in zip(words[2::2], words[3::2]):
             if float(value):
