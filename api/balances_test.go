@@ -259,6 +259,7 @@ func dustyWallet(t *testing.T, w *world) {
 		next = body["next"].(string)
 	}
 	require.Len(t, seen, tokens)
+	require.Len(t, w.body(t, "OwnerAccountsResponse", "/owners/"+w.two+"/accounts?limit=1000")["items"], 1000)
 }
 
 // holdersOfRows: figures of rows, order and filters, once the node has read the counts.

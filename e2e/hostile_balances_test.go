@@ -171,13 +171,14 @@ func (i *instance) awaitHoldings(h *hoarder) {
 	}
 }
 
-// askAsHostile has four attackers ask for what costs most, until stop. Answers may be refusals.
+// askAsHostile has four attackers ask for what costs most, until stop. Answers may be refusals, but
+// none is a defect of the server.
 func (i *instance) askAsHostile(t *testing.T, h *hoarder, mints []string) (stop func()) {
 	t.Helper()
 	client := &http.Client{Timeout: hang, Transport: &http.Transport{DialContext: (&net.Dialer{LocalAddr: attackers, Timeout: hang}).DialContext}}
 	done := make(chan struct{})
 	var asking sync.WaitGroup
-	var answers, refused atomic.Int64
+	var answers, refused, defects atomic.Int64
 	paths := []string{
 		"/owners/" + h.wallet.String() + "/tokens?limit=1000", "/owners/" + h.wallet.String() + "/accounts?limit=1000",
 		fmt.Sprintf("/owners/%s/tokens?at_slot=%d", h.wallet, h.last-1), "/owners/" + h.wallet.String() + "/transfers?limit=1000",
@@ -203,6 +204,9 @@ func (i *instance) askAsHostile(t *testing.T, h *hoarder, mints []string) (stop 
 				if answers.Add(1); resp.StatusCode != http.StatusOK {
 					refused.Add(1)
 				}
+				if resp.StatusCode == http.StatusInternalServerError {
+					defects.Add(1)
+				}
 			}
 		})
 	}
@@ -211,6 +215,7 @@ func (i *instance) askAsHostile(t *testing.T, h *hoarder, mints []string) (stop 
 		asking.Wait()
 		t.Logf("attackers had %d answers, %d of them refusals", answers.Load(), refused.Load())
 		require.Positive(t, answers.Load())
+		require.Zero(t, defects.Load())
 		require.Less(t, refused.Load(), answers.Load())
 	}
 }

@@ -146,18 +146,23 @@ func report(pipe *os.File, status childStatus, log *slog.Logger) {
 	}
 }
 
+// maxHead is how many bytes the head of a request may have. Its URL carries the parameters of a
+// query, as ClickHouse's does (http_max_uri_size is 1 MiB). What is longer gets 431.
+const maxHead = 1 << 20
+
 // serve answers requests until stop ends. Then running requests may take spec.StopTimeout to
 // finish.
 func serve(stop context.Context, listener net.Listener, pool *libchdb.Pool, spec childSpec, log *slog.Logger) error {
 	server := &http.Server{
 		Handler:           chhttp.New(chhttp.Config{MaxInsertBytes: spec.MaxInsertBytes, AllowedHosts: spec.AllowedHosts}, chhttp.Deps{Pool: pool, Logger: log}),
 		ReadHeaderTimeout: 10 * time.Second,
+		MaxHeaderBytes:    maxHead,
 		// Longer than clients keep idle connections, so that the client always closes first.
 		IdleTimeout: time.Hour,
 		ErrorLog:    slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(framing.Listener(listener)) }()
+	go func() { failed <- server.Serve(framing.LongLines(listener, maxHead+64<<10)) }()
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serve: %w", err)

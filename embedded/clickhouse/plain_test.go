@@ -147,6 +147,17 @@ func TestRefusals(t *testing.T) {
 	require.Equal(t, 307, codeOf(curl(t, addr, "", "SELECT 1 -- "+strings.Repeat("x", 5<<20))))
 }
 
+// TestLongParameters: a URL carries as much as ClickHouse's may.
+func TestLongParameters(t *testing.T) {
+	addr := chtest.Engine(t).Addr()
+	ask := func(keys int) answer {
+		list := "['" + strings.Repeat("So11111111111111111111111111111111111111112','", keys) + "']"
+		return curl(t, addr, "", "SELECT length({keys:Array(String)})", "param_keys", list)
+	}
+	require.Equal(t, "4001\n", ask(4000).body)
+	require.Equal(t, 431, ask(40_000).status)
+}
+
 func TestInsertSizeLimit(t *testing.T) {
 	r := start(t, chengine.Config{}.WithMaxInsertBytes(1<<20))
 	require.Equal(t, 200, curl(t, r.Addr(), "", "CREATE TABLE default.l (s String) ENGINE = MergeTree ORDER BY s").status)

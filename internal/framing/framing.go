@@ -10,8 +10,7 @@
 // In: the bytes of a connection, before the server parses them. Out: the same bytes, or an error in
 // the place of the first line that is not as in RFC 9112; the server then answers 400 and closes.
 // Guarantees: what passes is one sequence of requests for every reader. Once a connection switches
-// to another protocol (101), its bytes pass unread. Memory: at most one line of a connection, of
-// maxLine bytes.
+// to another protocol (101), its bytes pass unread. Memory: at most one line of a connection.
 package framing
 
 import (
@@ -21,10 +20,18 @@ import (
 	"sync/atomic"
 )
 
-// Listener returns a listener whose connections refuse ambiguous requests.
-func Listener(l net.Listener) net.Listener { return &listener{l} }
+// Listener returns a listener whose connections refuse ambiguous requests, and lines of more than
+// 64 KiB.
+func Listener(l net.Listener) net.Listener { return LongLines(l, usualLine) }
 
-type listener struct{ net.Listener }
+// LongLines is Listener for lines of up to longest bytes.
+func LongLines(l net.Listener, longest int) net.Listener { return &listener{l, longest} }
+
+type listener struct {
+	net.Listener
+
+	longest int
+}
 
 // Accept implements net.Listener.
 func (l *listener) Accept() (net.Conn, error) {
@@ -32,7 +39,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &conn{Conn: c}, nil
+	return &conn{Conn: c, scanner: scanner{longest: l.longest}}, nil
 }
 
 // conn is a connection whose requests are scanned as the server reads them.

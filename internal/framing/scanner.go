@@ -23,8 +23,8 @@ var (
 	ErrChunk       = errors.New("a chunk does not begin with its length, or does not end after it")
 )
 
-// maxLine bounds a line in bytes. It is more than any of our servers reads.
-const maxLine = 64 << 10
+// usualLine bounds a line in bytes. It is more than most servers read.
+const usualLine = 64 << 10
 
 // state is what comes next on a connection.
 type state int
@@ -41,9 +41,10 @@ const (
 
 // scanner follows the requests of a connection: which bytes are lines, and how many are a body.
 type scanner struct {
-	state state
-	line  []byte // the beginning of a line whose end has not come
-	left  uint64 // bytes of a body or chunk that have not come
+	longest int // bytes of a line
+	state   state
+	line    []byte // the beginning of a line whose end has not come
+	left    uint64 // bytes of a body or chunk that have not come
 	head
 }
 
@@ -66,7 +67,7 @@ func (s *scanner) scan(p []byte) (good int, bad error) {
 		}
 		end := bytes.IndexByte(p[at:], '\n')
 		if end < 0 {
-			if s.line = append(s.line, p[at:]...); len(s.line) > maxLine {
+			if s.line = append(s.line, p[at:]...); len(s.line) > s.longest {
 				return at, ErrLineEnd
 			}
 			return len(p), nil
@@ -99,7 +100,7 @@ func (s *scanner) skipped(n uint64) {
 // take takes a line with its end.
 func (s *scanner) take(line []byte) error {
 	text, ok := bytes.CutSuffix(line, []byte("\r\n"))
-	if !ok || len(text) > maxLine {
+	if !ok || len(text) > s.longest {
 		return ErrLineEnd
 	}
 	for _, b := range text {

@@ -41,7 +41,7 @@ func TestScanner(t *testing.T) {
 		start + "Transfer-Encoding: chunked\r\n\r\n3\nabc\r\n0\r\n\r\n":         ErrLineEnd,
 		start + "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\n0\r\n\r\n":         ErrLineEnd,
 		start + "Transfer-Encoding: chunked\r\n\r\n0\r\nX: y\n\r\n":             ErrLineEnd,
-		start + "X: " + strings.Repeat("y", maxLine):                            ErrLineEnd,
+		start + "X: " + strings.Repeat("y", usualLine):                            ErrLineEnd,
 		// control characters
 		start + "Transfer-Encoding: \x0bchunked\r\n\r\n" + chunks: ErrControl,
 		start + "Transfer-Encoding: chunked\x0c\r\n\r\n" + chunks: ErrControl,
@@ -96,7 +96,7 @@ func TestScanner(t *testing.T) {
 		start + "Transfer-Encoding: chunked\r\n\r\n0\r\n folded\r\n\r\n":                  ErrField,
 		start + "Transfer-Encoding: chunked\r\n\r\n0\r\nContent-Length: 3\r\n\r\n":        ErrField,
 	} {
-		var s scanner
+		s := scanner{longest: usualLine}
 		good, err := s.scan([]byte(request + next))
 		require.Equal(t, want, err, "%q", request)
 		if want == nil {
@@ -113,7 +113,7 @@ func TestScannerInPieces(t *testing.T) {
 	random := rand.New(rand.NewPCG(testkit.Seed(t), 0))
 	for range 3000 {
 		message, _ := httpraw.Message(random)
-		var whole, pieces scanner
+		whole, pieces := scanner{longest: usualLine}, scanner{longest: usualLine}
 		good, bad := whole.scan(message)
 		at, err := 0, error(nil)
 		for at < len(message) && err == nil {
