@@ -174,6 +174,12 @@ func watch(t testing.TB, name string, cmd *exec.Cmd) *instance {
 		close(i.exited)
 	}()
 	t.Cleanup(func() {
+		if t.Failed() && strings.Contains(i.log(), "msg=stopping") { // it ends by itself, and then says why
+			select {
+			case <-i.exited:
+			case <-time.After(20 * time.Second):
+			}
+		}
 		i.kill()
 		if t.Failed() {
 			t.Logf("output of mintlake %s:\n%s", name, i.log())

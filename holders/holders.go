@@ -17,6 +17,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -225,7 +226,8 @@ func (h *Holders) late(ctx context.Context) ([]Mint, error) {
 	return mints, nil
 }
 
-// chunks divides mints into those of one statement each.
+// chunks divides mints into those of one statement each. Neighbours in the tables come together: a
+// statement then reads a small part of each.
 func (h *Holders) chunks(mints []Mint) [][]Mint {
 	var all [][]Mint
 	var small []Mint
@@ -236,6 +238,7 @@ func (h *Holders) chunks(mints []Mint) [][]Mint {
 			small = append(small, m)
 		}
 	}
+	slices.SortFunc(small, func(a, b Mint) int { return strings.Compare(a.Mint, b.Mint) })
 	return slices.AppendSeq(all, slices.Chunk(small, chunk))
 }
 

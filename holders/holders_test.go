@@ -333,16 +333,29 @@ func TestManyMints(t *testing.T) {
 	require.EqualValues(t, mints, counted)
 }
 
+// TestAFloodOfMints: new mints, however many, do not delay the count of one that has many accounts.
+func TestAFloodOfMints(t *testing.T) {
+	w := newTables(t)
+	w.exec("INSERT INTO mintlake.balance_mints_raw (mint, partition, touched, first) SELECT base58Encode(toString(sipHash128(number))), 0, 1, 100 FROM numbers(?)", maxChanged+10)
+	w.exec("INSERT INTO mintlake.balance_mints_raw (mint, partition, touched, first) VALUES (?, 0, 2, 100)", key(7))
+	w.exec("INSERT INTO mintlake.holder_counts_raw (mint, accounts, touched, counted_at) VALUES (?, 100, 1, now64(3))", key(7))
+	changed, err := w.room.deps.Store.Changed(t.Context())
+	require.NoError(t, err)
+	require.Len(t, changed, maxChanged)
+	require.Equal(t, key(7), changed[0].Mint)
+}
+
 func TestChunks(t *testing.T) {
 	var mints []Mint
-	for range chunk + 1 {
+	for range chunk {
 		mints = append(mints, Mint{Mint: "small"})
 	}
-	mints = append(mints, Mint{Mint: "large", Accounts: alone})
+	mints = append(mints, Mint{Mint: "large", Accounts: alone}, Mint{Mint: "first"})
 	parts := (&Holders{}).chunks(mints)
 	require.Len(t, parts, 3)
 	require.Equal(t, "large", parts[0][0].Mint)
 	require.Len(t, parts[1], chunk)
+	require.Equal(t, "first", parts[1][0].Mint)
 }
 
 // timed is a store whose counts take a time by mint, or fail.

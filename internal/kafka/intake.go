@@ -23,15 +23,20 @@ type intake struct {
 	why   func() error
 }
 
-// collect waits for one record. Then it takes more until wait has passed, it has limit records, or
-// ctx or the consumer ends. It returns an error only if it has no record.
+// maxBatchBytes is how many bytes of keys and values a batch has, but for its last record: whoever
+// makes something of a batch holds several times as much.
+const maxBatchBytes = 16 << 20
+
+// collect waits for one record. Then it takes more until wait has passed, it has limit records or
+// maxBatchBytes, or ctx or the consumer ends. It returns an error only if it has no record.
 func (in *intake) collect(ctx context.Context, limit int, wait time.Duration) ([]Record, error) {
 	limit = max(limit, 1)
 	var batch []Record
+	room := maxBatchBytes
 	var timeout <-chan time.Time
 	for {
-		batch = in.take(batch, limit)
-		if len(batch) >= limit {
+		batch, room = in.take(batch, limit, room)
+		if len(batch) >= limit || room <= 0 {
 			return batch, nil
 		}
 		if len(batch) > 0 && timeout == nil {
@@ -57,24 +62,27 @@ func (in *intake) collect(ctx context.Context, limit int, wait time.Duration) ([
 	}
 }
 
-// take moves pending records to batch, until that has limit records. It drops those of an old
-// generation.
-func (in *intake) take(batch []Record, limit int) []Record {
+// take moves pending records to batch, until that has limit records or there is no room for more
+// bytes. It drops those of an old generation. It returns how much room is left.
+func (in *intake) take(batch []Record, limit, room int) ([]Record, int) {
 	if len(in.pending.records) == 0 {
-		return batch
+		return batch, room
 	}
 	if !in.current(in.pending.generation) {
 		in.pending.records = nil
-		return batch
+		return batch, room
 	}
-	n := min(limit-len(batch), len(in.pending.records))
+	n := 0
+	for most := min(limit-len(batch), len(in.pending.records)); n < most && room > 0; n++ {
+		room -= len(in.pending.records[n].Key) + len(in.pending.records[n].Value)
+	}
 	if batch == nil && n == len(in.pending.records) {
 		batch = in.pending.records[:n:n]
 	} else {
 		batch = append(batch, in.pending.records[:n]...)
 	}
 	in.pending.records = in.pending.records[n:]
-	return batch
+	return batch, room
 }
 
 // count adds the records that are returned to the caller to the metrics.
