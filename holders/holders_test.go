@@ -333,7 +333,7 @@ func TestManyMints(t *testing.T) {
 	require.EqualValues(t, mints, counted)
 }
 
-// TestAFloodOfMints: new mints, however many, do not delay the count of one that has many accounts.
+// TestAFloodOfMints: new mints, however many, do not delay the count of one that was counted before.
 func TestAFloodOfMints(t *testing.T) {
 	w := newTables(t)
 	w.exec("INSERT INTO mintlake.balance_mints_raw (mint, partition, touched, first) SELECT base58Encode(toString(sipHash128(number))), 0, 1, 100 FROM numbers(?)", maxChanged+10)
@@ -341,8 +341,8 @@ func TestAFloodOfMints(t *testing.T) {
 	w.exec("INSERT INTO mintlake.holder_counts_raw (mint, accounts, touched, counted_at) VALUES (?, 100, 1, now64(3))", key(7))
 	changed, err := w.room.deps.Store.Changed(t.Context())
 	require.NoError(t, err)
-	require.Len(t, changed, maxChanged)
-	require.Equal(t, key(7), changed[0].Mint)
+	require.Len(t, changed, maxChanged+1)
+	require.True(t, slices.ContainsFunc(changed, func(m Mint) bool { return m.Mint == key(7) && m.Accounts == 100 }))
 }
 
 func TestChunks(t *testing.T) {

@@ -19,9 +19,9 @@ import (
 //go:embed sql/*.sql
 var statements embed.FS
 
-// maxChanged is how many changed mints one round takes. Those of at least known accounts come
-// first: whoever makes a million mints delays the counts of nobody who holds others.
-const maxChanged, known = 20_000, "100"
+// maxChanged is how many mints one round takes of those that were counted before, and as many of
+// others: whoever makes a million mints does not delay the counts of those that are there.
+const maxChanged = 1000
 
 // ClickHouse is the Store on a real server, embedded or not.
 type ClickHouse struct {
@@ -49,7 +49,7 @@ func (c *ClickHouse) Changed(ctx context.Context) ([]Mint, error) {
 FROM (`+c.book()+`) AS b
 LEFT JOIN (SELECT mint, argMax(touched, counted_at) AS touched, argMax(accounts, counted_at) AS accounts, argMax(changes, counted_at) AS changes FROM `+c.database+`.holder_counts_raw GROUP BY mint) AS h ON b.mint = h.mint
 WHERE b.touched != h.touched
-ORDER BY h.accounts >= `+known+` DESC, rand()`)
+ORDER BY rand() LIMIT `+strconv.Itoa(maxChanged)+" BY h.accounts > 0")
 }
 
 // Late implements Store.
@@ -61,14 +61,14 @@ func (c *ClickHouse) Late(ctx context.Context) ([]Mint, error) {
 	return c.mints(ctx, query)
 }
 
-// mints returns the rows of a query, at most maxChanged.
+// mints returns the rows of a query, at most twice maxChanged.
 func (c *ClickHouse) mints(ctx context.Context, query string) ([]Mint, error) {
 	var list []Mint
 	err := clickhouse.Each(ctx, c.conn, func(rows driver.Rows) error {
 		list = append(list, Mint{})
 		last := &list[len(list)-1]
 		return rows.Scan(&last.Mint, &last.Touched, &last.Accounts, &last.Changes)
-	}, query+" LIMIT "+strconv.Itoa(maxChanged))
+	}, query+" LIMIT "+strconv.Itoa(2*maxChanged))
 	return list, err
 }
 
