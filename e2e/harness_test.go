@@ -174,7 +174,8 @@ func watch(t testing.TB, name string, cmd *exec.Cmd) *instance {
 		close(i.exited)
 	}()
 	t.Cleanup(func() {
-		if t.Failed() && strings.Contains(i.log(), "msg=stopping") { // it ends by itself, and then says why
+		// One that ends by itself says why in the end.
+		if t.Failed() && strings.Contains(i.log(), "msg=stopping") {
 			select {
 			case <-i.exited:
 			case <-time.After(20 * time.Second):

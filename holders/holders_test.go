@@ -333,7 +333,8 @@ func TestManyMints(t *testing.T) {
 	require.EqualValues(t, mints, counted)
 }
 
-// TestAFloodOfMints: new mints, however many, do not delay the count of one that was counted before.
+// TestAFloodOfMints: new mints, however many, do not delay the count of one that was counted
+// before.
 func TestAFloodOfMints(t *testing.T) {
 	w := newTables(t)
 	w.exec("INSERT INTO mintlake.balance_mints_raw (mint, partition, touched, first) SELECT base58Encode(toString(sipHash128(number))), 0, 1, 100 FROM numbers(?)", maxChanged+10)

@@ -96,9 +96,9 @@ func NewGroupConsumer(cfg GroupConsumerConfig, deps Deps) (*GroupConsumer, error
 }
 
 // FetchBatch waits for at least one record. Then it takes more until wait has passed, it has limit
-// records or 16 MiB of them, or ctx ends. Records of one partition are in order. Transient errors are retried. It
-// returns ctx's error, ErrClosed, or a permanent error, such as one about authorization. After the
-// last two the consumer cannot be used any more.
+// records or 16 MiB of them, or ctx ends. Records of one partition are in order. Transient errors
+// are retried. It returns ctx's error, ErrClosed, or a permanent error, such as one about
+// authorization. After the last two the consumer cannot be used any more.
 func (c *GroupConsumer) FetchBatch(ctx context.Context, limit int, wait time.Duration) ([]Record, error) {
 	c.started.Do(func() { c.running.Go(c.run) })
 	records, err := c.intake.collect(ctx, limit, wait)
