@@ -2,7 +2,6 @@ package volume
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"testing"
 	"testing/synctest"
@@ -33,7 +32,7 @@ func TestAValuationRests(t *testing.T) {
 			cfg := DefaultConfig()
 			cfg.Interval = time.Second
 			store := &slow{takes: takes}
-			room, err := New(cfg, Deps{Store: store, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
+			room, err := New(cfg, Deps{Store: store, Logger: slog.New(slog.DiscardHandler)})
 			require.NoError(t, err)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute-time.Millisecond)
 			defer cancel()

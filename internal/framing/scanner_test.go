@@ -41,7 +41,7 @@ func TestScanner(t *testing.T) {
 		start + "Transfer-Encoding: chunked\r\n\r\n3\nabc\r\n0\r\n\r\n":         ErrLineEnd,
 		start + "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\n0\r\n\r\n":         ErrLineEnd,
 		start + "Transfer-Encoding: chunked\r\n\r\n0\r\nX: y\n\r\n":             ErrLineEnd,
-		start + "X: " + strings.Repeat("y", usualLine):                            ErrLineEnd,
+		start + "X: " + strings.Repeat("y", usualLine):                          ErrLineEnd,
 		// control characters
 		start + "Transfer-Encoding: \x0bchunked\r\n\r\n" + chunks: ErrControl,
 		start + "Transfer-Encoding: chunked\x0c\r\n\r\n" + chunks: ErrControl,
