@@ -13,7 +13,7 @@ const (
 	// heapRoom is by how many bytes a heap may always grow before it is collected. Ingest makes
 	// hundreds of megabytes of garbage per second and keeps little of it. With Go's default, which
 	// collects when the heap has doubled, ingest spends a fifth of its time on collections.
-	heapRoom = 192 << 20
+	heapRoom = 160 << 20
 	// usualGrowth is Go's default: by how many percent a heap may grow if that is more.
 	usualGrowth = 100
 	// apiGrowth is that percentage for a process with the token API. Its tokens and their index

@@ -11,7 +11,7 @@ import (
 
 func TestGrowthOfTheHeap(t *testing.T) {
 	const mib = 1 << 20
-	for live, want := range map[uint64]int64{0: 4800, 64 * mib: 300, 192 * mib: 100, 768 * mib: 25, 1280 * mib: apiGrowth, 4096 * mib: apiGrowth} {
+	for live, want := range map[uint64]int64{0: 4000, 64 * mib: 250, 160 * mib: 100, 640 * mib: 25, 1280 * mib: apiGrowth, 4096 * mib: apiGrowth} {
 		require.Equal(t, want, growthOf(live, apiGrowth), "%d MiB live", live/mib)
 	}
 	require.EqualValues(t, usualGrowth, growthOf(400*mib, usualGrowth))
