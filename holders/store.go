@@ -20,8 +20,9 @@ import (
 var statements embed.FS
 
 // maxChanged is how many mints one round takes of those that were counted before, and as many of
-// others: whoever makes a million mints does not delay the counts of those that are there.
-const maxChanged = 1000
+// others: whoever makes a million mints does not delay the counts of those that are there. maxLate
+// is how many it takes about which something came late.
+const maxChanged, maxLate = 1000, 20_000
 
 // ClickHouse is the Store on a real server, embedded or not.
 type ClickHouse struct {
@@ -58,17 +59,17 @@ func (c *ClickHouse) Late(ctx context.Context) ([]Mint, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.mints(ctx, query)
+	return c.mints(ctx, query+" LIMIT "+strconv.Itoa(maxLate))
 }
 
-// mints returns the rows of a query, at most twice maxChanged.
+// mints returns the rows of a query.
 func (c *ClickHouse) mints(ctx context.Context, query string) ([]Mint, error) {
 	var list []Mint
 	err := clickhouse.Each(ctx, c.conn, func(rows driver.Rows) error {
 		list = append(list, Mint{})
 		last := &list[len(list)-1]
 		return rows.Scan(&last.Mint, &last.Touched, &last.Accounts, &last.Changes)
-	}, query+" LIMIT "+strconv.Itoa(2*maxChanged))
+	}, query)
 	return list, err
 }
 

@@ -119,6 +119,7 @@ func (v *Volume) Run(ctx context.Context) error {
 	for failed := 0; ; {
 		began := time.Now()
 		_, err := v.Once(clickhouse.WithAttempt(ctx, failed))
+		took := time.Since(began)
 		failed++
 		if err == nil {
 			failed = 0
@@ -137,7 +138,7 @@ func (v *Volume) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(max(v.cfg.Interval-time.Since(began), time.Since(began))):
+		case <-time.After(max(v.cfg.Interval-took, took)):
 		}
 	}
 }

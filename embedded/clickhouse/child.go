@@ -162,6 +162,7 @@ func serve(stop context.Context, listener net.Listener, pool *libchdb.Pool, spec
 		ErrorLog:    slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 	failed := make(chan error, 1)
+	// net/http reads a little more than maxHead before it refuses.
 	go func() { failed <- server.Serve(framing.LongLines(listener, maxHead+64<<10)) }()
 	select {
 	case err := <-failed:
