@@ -108,7 +108,7 @@ const shortFold = foldChunk
 // lookAhead returns the partitions that are so far behind that folding batch by batch would be
 // slow. It asks for the log's ends only if there is a reason to: a full batch, or a backlog.
 func (p *Projector) lookAhead(ctx context.Context, records []kafka.Record, last map[kafka.TopicPartition]kafka.Record) map[kafka.TopicPartition]bool {
-	if p.deps.Offsets == nil || len(records) < p.config.batchRecords && !p.backlog.pending() {
+	if p.deps.Offsets == nil || !kafka.Full(records, p.config.batchRecords) && !p.backlog.pending() {
 		return nil
 	}
 	next := p.backlog.positions()

@@ -2,7 +2,6 @@ package kafka
 
 import (
 	"encoding/binary"
-	"sync"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -19,12 +18,6 @@ const (
 	batchCountAt     = 57
 )
 
-// rooms are pointers to slices: the memory that batches were decompressed into.
-var rooms sync.Pool
-
-// keptRoom is the largest of them, in bytes.
-const keptRoom = 4 << 20
-
 // checkBatch returns an error unless every reader can decode the batch in bounded memory: it
 // is within the limits of recordbatch, and has as many whole records as its header says. Apache
 // Kafka checks all of this but the size; kfake checks nothing, and kafka-go allocates as many
@@ -34,18 +27,11 @@ func checkBatch(batch []byte) error {
 	if len(batch) < batchHeaderBytes || batch[batchMagicAt] != 2 {
 		return nil
 	}
-	room, _ := rooms.Get().(*[]byte)
-	if room == nil {
-		room = new([]byte)
-	}
-	codec := batch[batchCodecAt] & 7
-	records, err := recordbatch.Decompress(codec, batch[batchHeaderBytes:], *room)
+	buffer := recordbatch.TakeBuffer()
+	defer recordbatch.GiveBuffer(buffer)
+	records, err := recordbatch.Decompress(batch[batchCodecAt]&7, batch[batchHeaderBytes:], buffer)
 	if err != nil {
 		return err
-	}
-	if codec != 0 && cap(records) <= keptRoom {
-		*room = records
-		defer rooms.Put(room)
 	}
 	return recordbatch.Count(records, int32(binary.BigEndian.Uint32(batch[batchCountAt:])))
 }

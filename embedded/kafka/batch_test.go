@@ -128,7 +128,7 @@ func FuzzCheckBatch(f *testing.F) {
 		if checkBatch(batch) != nil || len(batch) < batchHeaderBytes || batch[batchMagicAt] != 2 {
 			return
 		}
-		records, err := recordbatch.Decompress(batch[batchCodecAt]&7, batch[batchHeaderBytes:], nil)
+		records, err := recordbatch.Decompress(batch[batchCodecAt]&7, batch[batchHeaderBytes:], new(bytes.Buffer))
 		require.NoError(t, err)
 		count := int(int32(binary.BigEndian.Uint32(batch[batchCountAt:])))
 		require.LessOrEqual(t, count*7, len(records), "a record has seven bytes at least")

@@ -256,7 +256,7 @@ func (m *Machine) take(ctx context.Context, tailer kafka.TailReader, ends map[ka
 		}
 	}
 	m.awaken()
-	if len(records) == batchRecords { // there are more: let others run in between
+	if kafka.Full(records, batchRecords) { // there are more: let others run in between
 		runtime.Gosched()
 	}
 	return nil

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"sync"
 
 	"github.com/segmentio/kafka-go/compress"
 
@@ -38,34 +37,16 @@ const mostPlaces = 4 << 20
 // tooLargeHeader marks the record that stands for a batch that was too large to read.
 const tooLargeHeader = "mintlake-batch-too-large"
 
-// buffers are for whole batches, to read and to write.
-var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
-
-// keptBytes is the largest buffer that is put back into the pool.
-const keptBytes = 4 << 20
-
-func takeBuffer() *bytes.Buffer {
-	buffer := buffers.Get().(*bytes.Buffer) // the pool has nothing else
-	buffer.Reset()
-	return buffer
-}
-
-func giveBuffer(buffer *bytes.Buffer) {
-	if buffer.Cap() <= keptBytes {
-		buffers.Put(buffer)
-	}
-}
-
 // NewReader implements compress.Codec. It reads the batch to its end at once: kafka-go compares the
 // checksum of what was read.
 func (c boundedCodec) NewReader(r io.Reader) io.ReadCloser {
-	buffer := takeBuffer()
-	defer giveBuffer(buffer)
+	buffer := recordbatch.TakeBuffer()
+	defer recordbatch.GiveBuffer(buffer)
 	if _, err := buffer.ReadFrom(r); err != nil {
 		return failing{err}
 	}
-	codec, room := byte(c.Code()), takeBuffer()
-	records, err := recordbatch.Decompress(codec, buffer.Bytes(), room.AvailableBuffer())
+	codec, decompressed := byte(c.Code()), recordbatch.TakeBuffer()
+	records, err := recordbatch.Decompress(codec, buffer.Bytes(), decompressed)
 	if errors.Is(err, recordbatch.ErrTooLong) || err == nil && recordbatch.Many(records) {
 		var last, count int64
 		last, count, err = recordbatch.Last(codec, buffer.Bytes())
@@ -77,18 +58,20 @@ func (c boundedCodec) NewReader(r io.Reader) io.ReadCloser {
 	if err != nil {
 		return failing{err}
 	}
-	return &batchReader{Reader: bytes.NewReader(records), records: records}
+	return &batchReader{Reader: bytes.NewReader(records), buffer: decompressed}
 }
 
-// batchReader reads records, whose memory is for another batch once it is closed.
+// batchReader reads records that lie in a buffer, which is for another batch once it is closed.
 type batchReader struct {
 	*bytes.Reader
-	records []byte
+	buffer *bytes.Buffer
 }
 
 func (r *batchReader) Close() error {
-	giveBuffer(bytes.NewBuffer(r.records))
-	r.Reader, r.records = bytes.NewReader(nil), nil
+	if r.buffer != nil {
+		recordbatch.GiveBuffer(r.buffer)
+	}
+	r.Reader, r.buffer = bytes.NewReader(nil), nil
 	return nil
 }
 

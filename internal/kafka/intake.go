@@ -27,6 +27,19 @@ type intake struct {
 // makes something of a batch holds several times as much.
 const maxBatchBytes = 16 << 20
 
+// Full reports whether a batch that was fetched with a limit ended because it has that many
+// records, or as many bytes as a batch may have. Then there may be more at once.
+func Full(batch []Record, limit int) bool {
+	room := maxBatchBytes
+	for i := range batch {
+		room -= batch[i].size()
+	}
+	return len(batch) >= limit || room <= 0
+}
+
+// size is the number of bytes of key and value.
+func (r *Record) size() int { return len(r.Key) + len(r.Value) }
+
 // collect waits for one record. Then it takes more until wait has passed, it has limit records or
 // maxBatchBytes, or ctx or the consumer ends. It returns an error only if it has no record.
 func (in *intake) collect(ctx context.Context, limit int, wait time.Duration) ([]Record, error) {
@@ -74,7 +87,7 @@ func (in *intake) take(batch []Record, limit, room int) ([]Record, int) {
 	}
 	n := 0
 	for most := min(limit-len(batch), len(in.pending.records)); n < most && room > 0; n++ {
-		room -= len(in.pending.records[n].Key) + len(in.pending.records[n].Value)
+		room -= in.pending.records[n].size()
 	}
 	if batch == nil && n == len(in.pending.records) {
 		batch = in.pending.records[:n:n]

@@ -23,6 +23,8 @@ func TestABatchIsBoundedInBytes(t *testing.T) {
 		batch, err := in.collect(t.Context(), 20_000, time.Minute)
 		require.NoError(t, err)
 		require.LessOrEqual(t, len(batch), maxBatchBytes/size)
+		require.Equal(t, len(batch) == maxBatchBytes/size, Full(batch, 20_000))
+		require.True(t, Full(batch, len(batch)))
 		for i := range batch {
 			require.Equal(t, next, batch[i].Offset)
 			next++

@@ -7,6 +7,8 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/segmentio/kafka-go/compress"
+
+	"github.com/mintlake/mintlake/internal/recordbatch"
 )
 
 // zstdEncoder returns the one encoder of this process. It is safe for concurrent use.
@@ -27,7 +29,7 @@ type zstdCodec struct{ compress.Codec }
 
 // NewWriter implements compress.Codec.
 func (zstdCodec) NewWriter(w io.Writer) io.WriteCloser {
-	return &zstdWriter{to: w, records: takeBuffer(), out: takeBuffer()}
+	return &zstdWriter{to: w, records: recordbatch.TakeBuffer(), out: recordbatch.TakeBuffer()}
 }
 
 // zstdWriter collects a batch, and writes it compressed when it is closed.
@@ -39,8 +41,8 @@ type zstdWriter struct {
 func (w *zstdWriter) Write(p []byte) (int, error) { return w.records.Write(p) }
 
 func (w *zstdWriter) Close() error {
-	defer giveBuffer(w.records)
-	defer giveBuffer(w.out)
+	defer recordbatch.GiveBuffer(w.records)
+	defer recordbatch.GiveBuffer(w.out)
 	encoder, err := zstdEncoder()
 	if err != nil {
 		return err

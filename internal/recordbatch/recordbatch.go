@@ -88,8 +88,8 @@ var zstdDecoder = sync.OnceValues(func() (*zstd.Decoder, error) {
 
 // Decompress returns the records, which are at most MaxBytes; only a batch without compression
 // is returned as it is. codec is one of 0 (none), 1 (gzip), 2 (snappy), 3 (LZ4) and 4 (Zstandard).
-// The records may lie in room, whose content is lost.
-func Decompress(codec byte, b, room []byte) ([]byte, error) {
+// Other records lie in the buffer, which must be empty.
+func Decompress(codec byte, b []byte, buffer *bytes.Buffer) ([]byte, error) {
 	var out []byte
 	var err error
 	switch codec {
@@ -107,7 +107,7 @@ func Decompress(codec byte, b, room []byte) ([]byte, error) {
 	case 4:
 		var decoder *zstd.Decoder
 		if decoder, err = zstdDecoder(); err == nil {
-			out, err = decoder.DecodeAll(b, room[:0])
+			out, err = decoder.DecodeAll(b, buffer.AvailableBuffer())
 		}
 		if errors.Is(err, zstd.ErrDecoderSizeExceeded) || errors.Is(err, zstd.ErrWindowSizeExceeded) {
 			err = ErrTooLong
@@ -118,6 +118,7 @@ func Decompress(codec byte, b, room []byte) ([]byte, error) {
 	if err != nil && !errors.Is(err, ErrTooLong) {
 		return nil, fmt.Errorf("%w: decompress: %w", ErrMalformed, err)
 	}
+	*buffer = *bytes.NewBuffer(out)
 	return out, err
 }
 
@@ -227,7 +228,7 @@ func Last(codec byte, b []byte) (delta, count int64, err error) {
 		defer decoder.Close()
 		r = decoder
 	default: // it has no more than MaxBytes
-		records, err := Decompress(codec, b, nil)
+		records, err := Decompress(codec, b, new(bytes.Buffer))
 		if err != nil {
 			return 0, 0, err
 		}
