@@ -114,6 +114,7 @@ func New(every time.Duration, deps Deps) (*Bases, error) {
 	if err != nil {
 		return nil, fmt.Errorf("bases of balances: %w", err)
 	}
+	metrics.every.Set(every.Seconds())
 	return &Bases{every: every, deps: deps, metrics: metrics}, nil
 }
 
@@ -187,8 +188,8 @@ func (b *Bases) Once(ctx context.Context) (Row, error) {
 }
 
 type metrics struct {
-	written, errors                      prometheus.Counter
-	at, accounts, complete, bytes, taken prometheus.Gauge
+	written, errors                             prometheus.Counter
+	every, at, accounts, complete, bytes, taken prometheus.Gauge
 }
 
 func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
@@ -201,13 +202,14 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 	m := &metrics{
 		written:  counter("written_total", "Bases of balances that were written as a whole."),
 		errors:   counter("errors_total", "Bases of balances that failed; they are begun anew."),
+		every:    gauge("interval_seconds", "Time from the begin of one base of balances to that of the next: balances.base_every."),
 		at:       gauge("timestamp_seconds", "When the last base of balances was begun; 0 before the first."),
 		accounts: gauge("accounts", "Open token accounts in the last base of balances."),
 		complete: gauge("complete_mints", "Mints that the last base of balances says are complete."),
 		bytes:    gauge("bytes", "Bytes of the last base of balances before compression."),
 		taken:    gauge("seconds", "How long the last base of balances took."),
 	}
-	return m, counters.Register(registerer, m.written, m.errors, m.at, m.accounts, m.complete, m.bytes, m.taken)
+	return m, counters.Register(registerer, m.written, m.errors, m.every, m.at, m.accounts, m.complete, m.bytes, m.taken)
 }
 
 func (m *metrics) tell(base Row) {
