@@ -119,7 +119,7 @@ func (c *ClickHouse) insert(ctx context.Context, table string, columns []clickho
 	if rows == 0 {
 		return nil
 	}
-	return clickhouse.Insert(ctx, c.conn, c.database+"."+table, clickhouse.Names(columns), func(batch driver.Batch) error {
+	return clickhouse.Insert(ctx, c.conn, c.database+"."+table, columns, func(batch driver.Batch) error {
 		for i := range rows {
 			if err := row(batch, i); err != nil {
 				return err

@@ -193,9 +193,18 @@ func (c *ClickHouse) Minutes(ctx context.Context, from, to time.Time) ([]time.Ti
 	return minutes, err
 }
 
+func minuteColumns() []clickhouse.Column {
+	return []clickhouse.Column{
+		{Name: "minute", Type: "DateTime('UTC')"},
+		{Name: "partition", Type: "Int32"},
+		{Name: "touched", Type: "SimpleAggregateFunction(max, Int64)"},
+		{Name: "valued", Type: "SimpleAggregateFunction(max, Int64)"},
+	}
+}
+
 // Done implements Store.
 func (c *ClickHouse) Done(ctx context.Context, minutes []Minute) error {
-	return clickhouse.Insert(ctx, c.conn, c.database+".swap_minutes_raw", []string{"minute", "partition", "touched", "valued"}, func(rows driver.Batch) error {
+	return clickhouse.Insert(ctx, c.conn, c.database+".swap_minutes_raw", minuteColumns(), func(rows driver.Batch) error {
 		for _, minute := range minutes {
 			for partition, offset := range minute.Touched {
 				if err := rows.Append(minute.Start, partition, offset, offset); err != nil {

@@ -37,7 +37,7 @@ func TestStuckInsertCostsTheChild(t *testing.T) {
 	insert := func(within time.Duration) error {
 		ctx, cancel := context.WithTimeout(t.Context(), within)
 		defer cancel()
-		return clickhouse.Insert(ctx, conn, "rows", []string{"n"}, func(rows driver.Batch) error { return rows.Append(uint64(7)) })
+		return clickhouse.Insert(ctx, conn, "rows", []clickhouse.Column{{Name: "n", Type: "UInt64"}}, func(rows driver.Batch) error { return rows.Append(uint64(7)) })
 	}
 	require.NoError(t, insert(time.Minute), "through an open gate")
 

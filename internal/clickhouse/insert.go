@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
 // Insert sends one block of rows, which fill appends, to columns of a table; table is
 // database.table. Errors wrap the driver's, so that Retryable can judge them.
-func Insert(ctx context.Context, conn driver.Conn, table string, columns []string, fill func(driver.Batch) error) error {
-	batch, err := conn.PrepareBatch(ctx, "INSERT INTO "+table+" ("+strings.Join(columns, ", ")+")")
+func Insert(ctx context.Context, conn driver.Conn, table string, columns []Column, fill func(driver.Batch) error) error {
+	batch, err := conn.PrepareBatch(withTypes(ctx, columns), "INSERT INTO "+table+" ("+strings.Join(Names(columns), ", ")+")")
 	if err != nil {
 		return fmt.Errorf("prepare: %w", err)
 	}
@@ -31,11 +32,21 @@ func InsertRows(ctx context.Context, conn driver.Conn, database, table string, c
 	if count == 0 {
 		return nil
 	}
-	err := Insert(ctx, conn, database+"."+table, Names(columns), func(rows driver.Batch) error { return fill(rows.Append) })
+	err := Insert(ctx, conn, database+"."+table, columns, func(rows driver.Batch) error { return fill(rows.Append) })
 	if err != nil {
 		return fmt.Errorf("insert %s: %w", table, err)
 	}
 	return nil
+}
+
+// withTypes tells the driver the types of the columns of an INSERT over HTTP. Otherwise it would ask
+// the server for them before each one.
+func withTypes(ctx context.Context, columns []Column) context.Context {
+	known := make([]clickhouse.ColumnNameAndType, len(columns))
+	for i, column := range columns {
+		known[i] = clickhouse.ColumnNameAndType(column)
+	}
+	return clickhouse.Context(ctx, clickhouse.WithColumnNamesAndTypes(known))
 }
 
 // Names returns the names of columns, in their order.

@@ -20,7 +20,7 @@ func TestWritesHaveALimitOfTheirOwn(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { _ = conn.Close() }()
 	insert := func(ctx context.Context, rows int) error {
-		return clickhouse.Insert(ctx, conn, "slow", []string{"n"}, func(batch driver.Batch) error {
+		return clickhouse.Insert(ctx, conn, "slow", []clickhouse.Column{{Name: "n", Type: "UInt64"}}, func(batch driver.Batch) error {
 			for i := range rows {
 				if err := batch.Append(uint64(i)); err != nil {
 					return err

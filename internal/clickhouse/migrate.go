@@ -157,7 +157,8 @@ func compare(all []migration, done []appliedMigration, database string) error {
 }
 
 func record(ctx context.Context, conn driver.Conn, database string, m migration) error {
-	err := Insert(ctx, conn, database+"."+MigrationsTable, []string{"version", "name", "checksum", "applied_at"}, func(rows driver.Batch) error {
+	columns := []Column{{"version", "UInt32"}, {"name", "String"}, {"checksum", "String"}, {"applied_at", "DateTime64(3, 'UTC')"}}
+	err := Insert(ctx, conn, database+"."+MigrationsTable, columns, func(rows driver.Batch) error {
 		return rows.Append(m.version, m.name, m.checksum, time.Now().UTC())
 	})
 	if err != nil {

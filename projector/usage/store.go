@@ -50,7 +50,7 @@ func (c *ClickHouse) Insert(ctx context.Context, rows []*eventspb.Usage) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	err := clickhouse.Insert(ctx, c.conn, c.database+"."+table, clickhouse.Names(columns()), func(batch driver.Batch) error {
+	err := clickhouse.Insert(ctx, c.conn, c.database+"."+table, columns(), func(batch driver.Batch) error {
 		for _, r := range rows {
 			if err := batch.Append(time.Unix(r.GetMinute(), 0).UTC(), r.GetProduct(), r.GetKey(), r.GetMethod(), r.GetNode(), r.GetEpoch(), r.GetSequence(),
 				r.GetRequests(), r.GetRefused(), r.GetBytes(), r.GetUnits(), r.GetStreams(), r.GetAddresses()); err != nil {
