@@ -27,8 +27,9 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// longestBatchWait bounds how long a batch gathers when ClickHouse is slow.
-const longestBatchWait = time.Second
+// batchWait is how long a batch gathers. Inserts and folds take some tenths of a second however few
+// the records are.
+const batchWait = time.Second
 
 // flushTimeout bounds the work on one batch after a stop was asked for.
 const flushTimeout = 5 * time.Second
@@ -37,9 +38,6 @@ const flushTimeout = 5 * time.Second
 type Config struct {
 	// batchRecords is the maximum number of records of one batch. Default 10,000.
 	batchRecords int
-	// batchWait is how long a batch waits for more records after its first one. Default 100 ms; up
-	// to a second if batches take long.
-	batchWait time.Duration
 	// bulkRecords is the maximum number of records of one batch while a partition is far behind.
 	// Default 20,000: some 120,000 facts, 200 MB while they are sent.
 	bulkRecords int
@@ -54,7 +52,6 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	c.batchRecords = cmp.Or(max(c.batchRecords, 0), 10_000)
-	c.batchWait = cmp.Or(max(c.batchWait, 0), 100*time.Millisecond)
 	c.bulkRecords = cmp.Or(max(c.bulkRecords, 0), 20_000)
 	c.BulkLag = cmp.Or(max(c.BulkLag, 0), 30_000)
 	c.batchRecords = int(min(int64(c.batchRecords), c.BulkLag))
@@ -127,20 +124,18 @@ func (p *Projector) Run(ctx context.Context) error {
 
 // projectAll projects one batch after the other. Batches are larger while there is a backlog.
 func (p *Projector) projectAll(ctx context.Context) error {
-	wait := p.config.batchWait
 	for {
 		limit := p.config.batchRecords
 		if p.backlog.pending() {
 			limit = p.config.bulkRecords
 		}
-		records, err := p.deps.Consumer.FetchBatch(ctx, limit, wait)
+		records, err := p.deps.Consumer.FetchBatch(ctx, limit, batchWait)
 		if ctx.Err() != nil {
 			return nil
 		}
 		if err != nil {
 			return fmt.Errorf("projector: fetch: %w", err)
 		}
-		started := time.Now()
 		if err := p.project(ctx, records); err != nil {
 			if ctx.Err() != nil {
 				p.deps.Logger.Info("projector stopped inside a batch: it is read again at the next start", "err", err)
@@ -148,15 +143,7 @@ func (p *Projector) projectAll(ctx context.Context) error {
 			}
 			return err
 		}
-		wait = p.config.waitAfter(time.Since(started))
 	}
-}
-
-// waitAfter returns how long the next batch may gather after one that took took. Inserts and folds
-// take time however few the records are. Gathering twice as long leaves a busy machine two thirds
-// of its time, and makes larger parts, which are cheaper to merge.
-func (c *Config) waitAfter(took time.Duration) time.Duration {
-	return max(c.batchWait, min(2*took, longestBatchWait))
 }
 
 // project stores one batch and commits it, except for what waits to be folded. After ctx ends it

@@ -26,8 +26,6 @@ import (
 type world struct {
 	batches [][]kafka.Record
 	log     []string
-	waits   []time.Duration // that batches were asked for with
-	slow    time.Duration   // what a write takes
 
 	writeErrors   []error
 	produceErrors []error
@@ -39,8 +37,7 @@ type world struct {
 	stop          context.CancelFunc
 }
 
-func (w *world) FetchBatch(ctx context.Context, _ int, wait time.Duration) ([]kafka.Record, error) {
-	w.waits = append(w.waits, wait)
+func (w *world) FetchBatch(ctx context.Context, _ int, _ time.Duration) ([]kafka.Record, error) {
 	if len(w.batches) == 0 {
 		w.stop()
 		<-ctx.Done()
@@ -75,7 +72,6 @@ var errBusy, errSchema = errors.New("busy"), errors.New("no such column")
 
 func (w *world) Insert(_ context.Context, batch *projector.Batch) error {
 	w.log = append(w.log, "write")
-	time.Sleep(w.slow)
 	if err := next(&w.writeErrors); err != nil {
 		return err
 	}
@@ -126,13 +122,6 @@ func tokenEvent(t *testing.T) kafka.Record {
 	})
 	require.NoError(t, err)
 	return kafka.Record{Topic: schemas.TopicTokenEvents, Offset: 7, Value: value}
-}
-
-// TestBatchesGatherWhereWritesAreSlow: the next batch waits twice as long as the last one took.
-func TestBatchesGatherWhereWritesAreSlow(t *testing.T) {
-	w := &world{batches: [][]kafka.Record{{tokenEvent(t)}, {tokenEvent(t)}}, slow: 300 * time.Millisecond}
-	require.NoError(t, run(t, w))
-	require.Equal(t, []time.Duration{100 * time.Millisecond, 600 * time.Millisecond, 600 * time.Millisecond}, w.waits)
 }
 
 func TestCommitsAfterTheWrite(t *testing.T) {
