@@ -7,17 +7,24 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// tableChunk is how many entries are allocated at once. A single slice would be in memory twice
-// whenever it grows.
+// tableChunk is how many mints have room in a piece of a table. A single slice would be in memory
+// twice whenever it grows.
 const tableChunk = 1 << 14
+
+// chunk holds the mints and the states of tableChunk numbers in a row. Mints have no pointers, so
+// they lie apart: a garbage collection does not look at them.
+type chunk struct {
+	mints []pubkey.Key
+	pages []page
+}
 
 // table holds the packed state of each mint. A mint gets a number when it comes first, dense from 0
 // on, which it keeps for ever. Any number of goroutines may use it.
 type table struct {
 	mu     sync.RWMutex
-	chunks [][]entry
+	chunks []chunk
 	count  int
-	// members counts the entries of members.
+	// members counts the mints that are members.
 	members int
 	// byHash has numbers by 32 bits of the mint's hash. That takes 15 bytes a mint, where a map of
 	// mints takes 60. The few mints whose hash another one had before are in byMint.
@@ -26,26 +33,29 @@ type table struct {
 	byMint map[pubkey.Key]uint32
 }
 
-// entry is a mint and its packed state, of which the first byte is 1 if the mint is a member. It is
-// empty if the mint has no state.
-type entry struct {
-	mint  pubkey.Key
-	state string
-}
-
-func (e *entry) member() bool { return e.state != "" && e.state[0] == 1 }
-
 func newTable() *table {
 	return &table{seed: maphash.MakeSeed(), byHash: map[uint32]uint32{}, byMint: map[pubkey.Key]uint32{}}
 }
 
-// at returns the entry of a number; an empty one if no mint has it. The caller holds mu.
-func (t *table) at(number uint32) *entry {
+// at returns the mint of a number and its state, with the byte that tells members; both empty if no
+// mint has the number. The caller holds mu; the state is valid for ever, and must not be changed.
+func (t *table) at(number uint32) (mint pubkey.Key, state []byte) {
 	if int(number) >= t.count {
-		return &entry{}
+		return mint, nil
 	}
-	return &t.chunks[number/tableChunk][number%tableChunk]
+	c, in := t.chunks[number/tableChunk], number%tableChunk
+	return c.mints[in], c.pages[in/statesPerPage].state(in % statesPerPage)
 }
+
+// mintAt is at without the state.
+func (t *table) mintAt(number uint32) (mint pubkey.Key) {
+	if int(number) >= t.count {
+		return mint
+	}
+	return t.chunks[number/tableChunk].mints[number%tableChunk]
+}
+
+func isMember(state []byte) bool { return len(state) > 0 && state[0] == 1 }
 
 // len returns how many mints there are. Their numbers are 0 to len()-1.
 func (t *table) len() int {
@@ -73,7 +83,7 @@ func (t *table) hash(mint pubkey.Key) uint32 { return uint32(maphash.Bytes(t.see
 // look is find with the mint's hash. The caller holds mu.
 func (t *table) look(hash uint32, mint pubkey.Key) (uint32, bool) {
 	number, known := t.byHash[hash]
-	if !known || t.at(number).mint == mint {
+	if !known || t.mintAt(number) == mint {
 		return number, known
 	}
 	number, known = t.byMint[mint]
@@ -84,25 +94,26 @@ func (t *table) look(hash uint32, mint pubkey.Key) (uint32, bool) {
 func (t *table) mint(number uint32) (pubkey.Key, bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	return t.at(number).mint, int(number) < t.count
+	return t.mintAt(number), int(number) < t.count
 }
 
 // isMember returns whether the mint of a number is a member.
 func (t *table) isMember(number uint32) bool {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	return t.at(number).member()
+	_, state := t.at(number)
+	return isMember(state)
 }
 
 // append appends the packed state of a number, and returns whether the mint is a member.
 func (t *table) append(dst []byte, number uint32) (state []byte, member bool) {
 	t.mu.RLock()
-	e := *t.at(number)
+	_, state = t.at(number)
 	t.mu.RUnlock()
-	if e.state == "" {
+	if len(state) == 0 {
 		return dst, false
 	}
-	return append(dst, e.state[1:]...), e.member()
+	return append(dst, state[1:]...), isMember(state)
 }
 
 // add returns the number of a mint, a new one if it has none.
@@ -116,10 +127,10 @@ func (t *table) add(mint pubkey.Key) uint32 {
 	}
 	number = uint32(t.count)
 	if number%tableChunk == 0 {
-		t.chunks = append(t.chunks, make([]entry, tableChunk))
+		t.chunks = append(t.chunks, chunk{make([]pubkey.Key, tableChunk), make([]page, tableChunk/statesPerPage)})
 	}
 	t.count++
-	t.at(number).mint = mint
+	t.chunks[number/tableChunk].mints[number%tableChunk] = mint
 	if _, taken := t.byHash[hash]; taken {
 		t.byMint[mint] = number
 	} else {
@@ -128,20 +139,16 @@ func (t *table) add(mint pubkey.Key) uint32 {
 	return number
 }
 
-// put replaces the state of a number.
+// put replaces the state of a number that a mint has.
 func (t *table) put(number uint32, packed []byte, member bool) {
-	first := "\x00"
-	if member {
-		first = "\x01"
-	}
-	state := first + string(packed)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	e := t.at(number)
-	if e.member() {
+	c, in := t.chunks[number/tableChunk], number%tableChunk
+	p, at := &c.pages[in/statesPerPage], in%statesPerPage
+	if isMember(p.state(at)) {
 		t.members--
 	}
-	if e.state = state; member {
+	if p.put(at, member, packed); member {
 		t.members++
 	}
 }

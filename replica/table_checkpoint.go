@@ -12,6 +12,10 @@ const savedAtOnce = 512
 
 // save writes the entries from from to end-1: the mint, the length of its state, the state.
 func (t *table) save(w *checkpoint.Writer, from, end int) {
+	type entry struct {
+		mint  pubkey.Key
+		state []byte
+	}
 	entries := make([]entry, 0, savedAtOnce)
 	var head []byte
 	for from < end && w.Err() == nil {
@@ -19,7 +23,8 @@ func (t *table) save(w *checkpoint.Writer, from, end int) {
 		entries = entries[:0]
 		t.mu.RLock()
 		for ; from < next; from++ {
-			entries = append(entries, *t.at(uint32(from)))
+			mint, state := t.at(uint32(from))
+			entries = append(entries, entry{mint, state})
 		}
 		t.mu.RUnlock()
 		for i := range entries {
@@ -42,14 +47,14 @@ func (t *table) load(r *checkpoint.Reader, rows int) {
 			return
 		}
 		mint, size := pubkey.Key(head), binary.LittleEndian.Uint32(head[pubkey.Size:])
+		known := t.count
 		number := t.add(mint)
-		e := t.at(number)
-		if e.state != "" || int(number) != t.count-1 {
+		if t.count == known {
 			r.Refuse("it has a mint twice")
 			return
 		}
-		if e.state = string(r.Fixed(int(size))); e.member() {
-			t.members++
+		if state := r.Fixed(int(size)); len(state) > 0 {
+			t.put(number, state[1:], isMember(state))
 		}
 	}
 }

@@ -31,7 +31,7 @@ func TestTableIsAMap(t *testing.T) {
 			if random.IntN(2) == 0 { // as if another mint had had its hash first
 				if hash := all.hash(mint); all.count > 0 && all.byHash[hash] == 0 {
 					if _, known := numbers[mint]; !known {
-						all.byHash[hash] = all.byHash[all.hash(all.at(0).mint)]
+						all.byHash[hash] = all.byHash[all.hash(all.mintAt(0))]
 					}
 				}
 			}

@@ -1,0 +1,55 @@
+package replica
+
+import "slices"
+
+// statesPerPage is how many states lie in one piece of memory. A garbage collection looks at pieces,
+// not at bytes: with one for each of 30 million states it took half of the time of a load. A change
+// copies the page, some three kilobytes.
+const statesPerPage = 16
+
+// usualState is about how many bytes a state has.
+const usualState = 200
+
+// page holds the packed states of statesPerPage numbers in a row, one behind the other. The first
+// byte of a state is 1 if the mint is a member; a mint without a state has no byte. Bytes that a
+// page has once are never changed, so who read it may go on without a lock.
+type page struct {
+	ends  [statesPerPage]uint32 // of the states, in bytes
+	bytes []byte
+}
+
+// state returns the state at a place of the page.
+func (p *page) state(at uint32) []byte {
+	begin := uint32(0)
+	if at > 0 {
+		begin = p.ends[at-1]
+	}
+	return p.bytes[begin:p.ends[at]:p.ends[at]]
+}
+
+// put replaces the state at a place. Where states come in the order of their places, as they do
+// when a table is filled, they are appended to the page, and the last one makes it as small as it
+// can be.
+func (p *page) put(at uint32, member bool, packed []byte) {
+	old, size := len(p.state(at)), 1+len(packed)
+	before, behind := p.bytes[:int(p.ends[at])-old], p.bytes[p.ends[at]:]
+	places := int(statesPerPage - 1 - at)
+	if old == 0 && len(behind) == 0 && places > 0 {
+		if cap(before)-len(before) < size {
+			before = slices.Grow(before, size+usualState*places)
+		}
+	} else {
+		before = append(make([]byte, 0, len(p.bytes)-old+size), before...)
+	}
+	p.bytes = append(append(append(before, memberByte(member)), packed...), behind...)
+	for i := at; i < statesPerPage; i++ {
+		p.ends[i] = uint32(int(p.ends[i]) - old + size)
+	}
+}
+
+func memberByte(member bool) byte {
+	if member {
+		return 1
+	}
+	return 0
+}
