@@ -2,8 +2,8 @@ package replica
 
 import "slices"
 
-// statesPerPage is how many states lie in one piece of memory. A garbage collection looks at pieces,
-// not at bytes: with one for each of 30 million states it took half of the time of a load. A change
+// statesPerPage is how many states lie in one piece of memory. A garbage collection looks at each
+// piece: with one for each of 30 million states it took two fifths of the time of a load. A change
 // copies the page, some three kilobytes.
 const statesPerPage = 16
 

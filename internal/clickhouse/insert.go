@@ -39,8 +39,8 @@ func InsertRows(ctx context.Context, conn driver.Conn, database, table string, c
 	return nil
 }
 
-// withTypes tells the driver the types of the columns of an INSERT over HTTP. Otherwise it would ask
-// the server for them before each one.
+// withTypes tells the driver the types of the columns of an INSERT over HTTP. Otherwise it asks the
+// server for them before each one.
 func withTypes(ctx context.Context, columns []Column) context.Context {
 	known := make([]clickhouse.ColumnNameAndType, len(columns))
 	for i, column := range columns {

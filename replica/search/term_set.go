@@ -7,8 +7,8 @@ type termSet struct {
 	numbers map[string]uint32
 	texts   []string // by number
 	size    int      // bytes of all texts
-	// room is where the next texts go. With a piece of memory for each of two million terms, garbage
-	// collections took a third of the time of a load.
+	// room is where the next texts go. With a piece of memory for each of two million terms,
+	// collections of garbage took a third of the time of a load.
 	room strings.Builder
 }
 
