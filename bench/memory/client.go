@@ -31,7 +31,8 @@ type client struct {
 // machine that other virtual machines took.
 type figures struct {
 	Lookups, Searches times
-	Batches           times // of batchMints each
+	Classes           map[string]times // of Searches, by what was asked for
+	Batches           times            // of batchMints each
 	node              time.Duration
 	machine           machineTime
 }
@@ -83,7 +84,7 @@ func (c *client) run(o *options) error {
 	}
 	corpus := registrytest.NewCorpus(1, lists)
 	random := rand.New(rand.NewPCG(1, c.seed)) //nolint:gosec // a measurement's
-	var f figures
+	f := figures{Classes: map[string]times{}}
 	begin := time.Now()
 	for batch := begin; time.Since(begin) < o.phase; {
 		if time.Since(batch) >= batchEvery {
@@ -100,17 +101,18 @@ func (c *client) run(o *options) error {
 			return err
 		}
 		f.Lookups = append(f.Lookups, took)
-		query := token.Symbol
+		query, class := token.Symbol, "a symbol"
 		switch random.IntN(4) {
 		case 0:
-			query = ""
+			query, class = "", "nothing"
 		case 1:
-			query = token.Name[:len(token.Name)/2]
+			query, class = token.Name[:len(token.Name)/2], "half a name"
 		}
 		if took, err = ask(c.url+"/tokens?limit=20&q="+url.QueryEscape(query), nil); err != nil {
 			return err
 		}
 		f.Searches = append(f.Searches, took)
+		f.Classes[class] = append(f.Classes[class], took)
 	}
 	text, err := json.Marshal(f)
 	fmt.Println(string(text))

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"time"
@@ -127,6 +128,9 @@ const rounds = 4
 // the later rates beside the first one.
 func compare(ctx context.Context, o *options, b *backends, n *node, corpus *registrytest.Corpus, size int, rates []int) error {
 	seen := make([]figures, len(rates))
+	for i := range seen {
+		seen[i].Classes = map[string]times{}
+	}
 	for range rounds {
 		for i, rate := range rates {
 			if err := seen[i].phase(ctx, o, b, n, corpus, size, rate); err != nil {
@@ -150,6 +154,12 @@ func compare(ctx context.Context, o *options, b *backends, n *node, corpus *regi
 				figure.Peer, figure.PeerValue = fmt.Sprintf("%d updates a second", rates[0]), asked.before.p99()
 			}
 			o.report.Add(figure)
+		}
+		for _, class := range slices.Sorted(maps.Keys(f.Classes)) {
+			o.report.Add(report.Figure{
+				Name: fmt.Sprintf("%d tokens, %d updates a second, search for %s, p99", size, rate, class), Value: f.Classes[class].p99(), Unit: "ms",
+				Note: fmt.Sprintf("%v of %d", f.Classes[class].quantiles(), len(f.Classes[class])),
+			})
 		}
 	}
 	s, err := n.status()
@@ -184,6 +194,9 @@ func (f *figures) phase(ctx context.Context, o *options, b *backends, n *node, c
 	}
 	f.node += n.processorTime() - before
 	f.machine.add(began, machineTimeNow())
+	for class, times := range seen.Classes {
+		f.Classes[class] = append(f.Classes[class], times...)
+	}
 	f.Lookups, f.Searches, f.Batches = append(f.Lookups, seen.Lookups...), append(f.Searches, seen.Searches...), append(f.Batches, seen.Batches...)
 	stop()
 	return <-written
