@@ -21,18 +21,22 @@ export const dark = { colorScheme: "dark" };
 export async function open(path, look, { expected, at = base, ...options } = {}) {
   const context = await browser.newContext({ viewport: { width: 1180, height: 900 }, ...options });
   const complaints = [];
+  const refused = []; // what requests that failed were told
   const page = await context.newPage();
   page.setDefaultTimeout(90_000); // for hanging: the machine may be slow
   page.on("console", (message) => {
     const wanted = /status of 503/.test(message.text()) || expected?.test(message.text());
     if (["error", "warning"].includes(message.type()) && !wanted) complaints.push(`${message.type()}: ${message.text()}`);
   });
+  page.on("response", async (response) => {
+    if (response.status() >= 400) refused.push(`${response.status()} ${response.url()}: ${(await response.text().catch(String)).slice(0, 300)}`);
+  });
   page.on("pageerror", (error) => complaints.push(String(error)));
   page.on("request", (request) => [at, base, swap].some((own) => request.url().startsWith(own)) || complaints.push(`another host: ${request.url()}`));
   try {
     await page.goto(at + path);
     await look(page);
-    assert.deepEqual(complaints, []);
+    assert.ok(complaints.length === 0, [...complaints, ...refused].join("\n"));
   } finally {
     await page.unrouteAll({ behavior: "ignoreErrors" }); // the page may just be asking
     await context.close();

@@ -44,12 +44,13 @@ test("search by keyboard", () =>
     await page.keyboard.press("Enter");
     await page.waitForURL(`${base}/?q=usdc`);
     await page.waitForFunction(() => document.querySelector("main [aria-busy=false] a.row b")?.textContent === "USDC");
-    // A list that is read again in between may have another order.
+    await page.goto(`${base}/?sort=oldest`); // an order that no trade changes
+    await page.waitForSelector(`${rows} >> nth=1`);
     await until("arrows go from row to row", async () => {
       const [, second] = await page.$$eval(rows, (all) => all.map((row) => row.href));
       await page.focus(`${rows} >> nth=0`);
       await page.keyboard.press("ArrowDown");
-      return second && (await page.evaluate(() => document.activeElement.href)) === second;
+      return (await page.evaluate(() => document.activeElement.href)) === second;
     }, 20);
   }));
 
