@@ -30,11 +30,14 @@ type client struct {
 // figures are what a client measured, the node's processor time meanwhile, and the share of the
 // machine that other virtual machines took.
 type figures struct {
-	Lookups, Searches times
-	Classes           map[string]times // of Searches, by what was asked for
-	Batches           times            // of batchMints each
-	node              time.Duration
-	machine           machineTime
+	// Took has the times by what was asked: a lookup, a search, a search of one kind, a batch.
+	Took    map[string]times
+	node    time.Duration
+	machine machineTime
+}
+
+func (f *figures) add(what string, took ...time.Duration) {
+	f.Took[what] = append(f.Took[what], took...)
 }
 
 type times []time.Duration
@@ -75,6 +78,8 @@ const (
 	batchEvery = 20 * time.Millisecond
 )
 
+var batchOf = fmt.Sprintf("batch of %d", batchMints)
+
 // run sends requests until the phase is over. It prints the figures as JSON, which startClient
 // reads.
 func (c *client) run(o *options) error {
@@ -84,7 +89,7 @@ func (c *client) run(o *options) error {
 	}
 	corpus := registrytest.NewCorpus(1, lists)
 	random := rand.New(rand.NewPCG(1, c.seed)) //nolint:gosec // a measurement's
-	f := figures{Classes: map[string]times{}}
+	f := figures{Took: map[string]times{}}
 	begin := time.Now()
 	for batch := begin; time.Since(begin) < o.phase; {
 		if time.Since(batch) >= batchEvery {
@@ -93,26 +98,26 @@ func (c *client) run(o *options) error {
 			if err != nil {
 				return err
 			}
-			f.Batches = append(f.Batches, took)
+			f.add(batchOf, took)
 		}
 		token := corpus.Token(random.IntN(c.tokens))
 		took, err := ask(c.url+"/tokens/"+token.Mint.String(), nil)
 		if err != nil {
 			return err
 		}
-		f.Lookups = append(f.Lookups, took)
-		query, class := token.Symbol, "a symbol"
+		f.add("lookup", took)
+		query, kind := token.Symbol, "search for a symbol"
 		switch random.IntN(4) {
 		case 0:
-			query, class = "", "nothing"
+			query, kind = "", "search for nothing"
 		case 1:
-			query, class = token.Name[:len(token.Name)/2], "half a name"
+			query, kind = token.Name[:len(token.Name)/2], "search for half a name"
 		}
 		if took, err = ask(c.url+"/tokens?limit=20&q="+url.QueryEscape(query), nil); err != nil {
 			return err
 		}
-		f.Searches = append(f.Searches, took)
-		f.Classes[class] = append(f.Classes[class], took)
+		f.add("search", took)
+		f.add(kind, took)
 	}
 	text, err := json.Marshal(f)
 	fmt.Println(string(text))

@@ -129,7 +129,7 @@ const rounds = 4
 func compare(ctx context.Context, o *options, b *backends, n *node, corpus *registrytest.Corpus, size int, rates []int) error {
 	seen := make([]figures, len(rates))
 	for i := range seen {
-		seen[i].Classes = map[string]times{}
+		seen[i].Took = map[string]times{}
 	}
 	for range rounds {
 		for i, rate := range rates {
@@ -140,26 +140,16 @@ func compare(ctx context.Context, o *options, b *backends, n *node, corpus *regi
 	}
 	for i, rate := range rates {
 		f := &seen[i]
-		for _, asked := range []struct {
-			what          string
-			times, before times
-		}{
-			{"lookup", f.Lookups, seen[0].Lookups}, {"search", f.Searches, seen[0].Searches}, {fmt.Sprintf("batch of %d", batchMints), f.Batches, seen[0].Batches},
-		} {
+		for _, what := range slices.Sorted(maps.Keys(f.Took)) {
+			took := f.Took[what]
 			figure := report.Figure{
-				Name: fmt.Sprintf("%d tokens, %d updates a second, %s, p99", size, rate, asked.what), Value: asked.times.p99(), Unit: "ms",
-				Note: fmt.Sprintf("%v of %d; %.2f of a core; %.1f %% of the machine went to others", asked.times.quantiles(), len(asked.times), f.node.Seconds()/o.phase.Seconds(), f.machine.percent()),
+				Name: fmt.Sprintf("%d tokens, %d updates a second, %s, p99", size, rate, what), Value: took.p99(), Unit: "ms",
+				Note: fmt.Sprintf("%v of %d; %.2f of a core; %.1f %% of the machine went to others", took.quantiles(), len(took), f.node.Seconds()/o.phase.Seconds(), f.machine.percent()),
 			}
 			if i > 0 {
-				figure.Peer, figure.PeerValue = fmt.Sprintf("%d updates a second", rates[0]), asked.before.p99()
+				figure.Peer, figure.PeerValue = fmt.Sprintf("%d updates a second", rates[0]), seen[0].Took[what].p99()
 			}
 			o.report.Add(figure)
-		}
-		for _, class := range slices.Sorted(maps.Keys(f.Classes)) {
-			o.report.Add(report.Figure{
-				Name: fmt.Sprintf("%d tokens, %d updates a second, search for %s, p99", size, rate, class), Value: f.Classes[class].p99(), Unit: "ms",
-				Note: fmt.Sprintf("%v of %d", f.Classes[class].quantiles(), len(f.Classes[class])),
-			})
 		}
 	}
 	s, err := n.status()
@@ -194,10 +184,9 @@ func (f *figures) phase(ctx context.Context, o *options, b *backends, n *node, c
 	}
 	f.node += n.processorTime() - before
 	f.machine.add(began, machineTimeNow())
-	for class, times := range seen.Classes {
-		f.Classes[class] = append(f.Classes[class], times...)
+	for what, took := range seen.Took {
+		f.add(what, took...)
 	}
-	f.Lookups, f.Searches, f.Batches = append(f.Lookups, seen.Lookups...), append(f.Searches, seen.Searches...), append(f.Batches, seen.Batches...)
 	stop()
 	return <-written
 }
