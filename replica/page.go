@@ -53,3 +53,6 @@ func memberByte(member bool) byte {
 	}
 	return 0
 }
+
+// isMember returns whether a state is that of a member.
+func isMember(state []byte) bool { return len(state) > 0 && state[0] == 1 }

@@ -37,17 +37,7 @@ func newTable() *table {
 	return &table{seed: maphash.MakeSeed(), byHash: map[uint32]uint32{}, byMint: map[pubkey.Key]uint32{}}
 }
 
-// at returns the mint of a number and its state, with the byte that tells members; both empty if no
-// mint has the number. The caller holds mu; the state is valid for ever, and must not be changed.
-func (t *table) at(number uint32) (mint pubkey.Key, state []byte) {
-	if int(number) >= t.count {
-		return mint, nil
-	}
-	c, in := t.chunks[number/tableChunk], number%tableChunk
-	return c.mints[in], c.pages[in/statesPerPage].state(in % statesPerPage)
-}
-
-// mintAt is at without the state.
+// mintAt returns the mint of a number; the zero key if no mint has it. The caller holds mu.
 func (t *table) mintAt(number uint32) (mint pubkey.Key) {
 	if int(number) >= t.count {
 		return mint
@@ -55,7 +45,21 @@ func (t *table) mintAt(number uint32) (mint pubkey.Key) {
 	return t.chunks[number/tableChunk].mints[number%tableChunk]
 }
 
-func isMember(state []byte) bool { return len(state) > 0 && state[0] == 1 }
+// stateAt returns the state of a number as its page has it; nothing if no mint has the number. The
+// caller holds mu. The state is valid for ever, and must not be changed.
+func (t *table) stateAt(number uint32) []byte {
+	if int(number) >= t.count {
+		return nil
+	}
+	p, at := t.place(number)
+	return p.state(at)
+}
+
+// place returns where the state of a number that a mint has lies.
+func (t *table) place(number uint32) (p *page, at uint32) {
+	in := number % tableChunk
+	return &t.chunks[number/tableChunk].pages[in/statesPerPage], in % statesPerPage
+}
 
 // len returns how many mints there are. Their numbers are 0 to len()-1.
 func (t *table) len() int {
@@ -101,14 +105,13 @@ func (t *table) mint(number uint32) (pubkey.Key, bool) {
 func (t *table) isMember(number uint32) bool {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	_, state := t.at(number)
-	return isMember(state)
+	return isMember(t.stateAt(number))
 }
 
 // append appends the packed state of a number, and returns whether the mint is a member.
 func (t *table) append(dst []byte, number uint32) (state []byte, member bool) {
 	t.mu.RLock()
-	_, state = t.at(number)
+	state = t.stateAt(number)
 	t.mu.RUnlock()
 	if len(state) == 0 {
 		return dst, false
@@ -143,8 +146,7 @@ func (t *table) add(mint pubkey.Key) uint32 {
 func (t *table) put(number uint32, packed []byte, member bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c, in := t.chunks[number/tableChunk], number%tableChunk
-	p, at := &c.pages[in/statesPerPage], in%statesPerPage
+	p, at := t.place(number)
 	if isMember(p.state(at)) {
 		t.members--
 	}

@@ -23,8 +23,7 @@ func (t *table) save(w *checkpoint.Writer, from, end int) {
 		entries = entries[:0]
 		t.mu.RLock()
 		for ; from < next; from++ {
-			mint, state := t.at(uint32(from))
-			entries = append(entries, entry{mint, state})
+			entries = append(entries, entry{t.mintAt(uint32(from)), t.stateAt(uint32(from))})
 		}
 		t.mu.RUnlock()
 		for i := range entries {
