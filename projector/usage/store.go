@@ -47,20 +47,13 @@ func (c *ClickHouse) Retryable(err error) bool { return clickhouse.Retryable(err
 
 // Insert makes the rows durable, as one block.
 func (c *ClickHouse) Insert(ctx context.Context, rows []*eventspb.Usage) error {
-	if len(rows) == 0 {
-		return nil
-	}
-	err := clickhouse.Insert(ctx, c.conn, c.database+"."+table, columns(), func(batch driver.Batch) error {
+	return clickhouse.InsertRows(ctx, c.conn, c.database, table, columns(), len(rows), func(add func(...any) error) error {
 		for _, r := range rows {
-			if err := batch.Append(time.Unix(r.GetMinute(), 0).UTC(), r.GetProduct(), r.GetKey(), r.GetMethod(), r.GetNode(), r.GetEpoch(), r.GetSequence(),
+			if err := add(time.Unix(r.GetMinute(), 0).UTC(), r.GetProduct(), r.GetKey(), r.GetMethod(), r.GetNode(), r.GetEpoch(), r.GetSequence(),
 				r.GetRequests(), r.GetRefused(), r.GetBytes(), r.GetUnits(), r.GetStreams(), r.GetAddresses()); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("insert %s: %w", table, err)
-	}
-	return nil
 }
