@@ -28,15 +28,16 @@ export async function open(path, look, { expected, at = base, ...options } = {})
     const wanted = /status of 503/.test(message.text()) || expected?.test(message.text());
     if (["error", "warning"].includes(message.type()) && !wanted) complaints.push(`${message.type()}: ${message.text()}`);
   });
-  page.on("response", async (response) => {
-    if (response.status() >= 400) refused.push(`${response.status()} ${response.url()}: ${(await response.text().catch(String)).slice(0, 300)}`);
+  page.on("response", (response) => {
+    if (response.status() < 400) return;
+    refused.push(response.text().catch(String).then((text) => `${response.status()} ${response.url()}: ${text.slice(0, 300)}`));
   });
   page.on("pageerror", (error) => complaints.push(String(error)));
   page.on("request", (request) => [at, base, swap].some((own) => request.url().startsWith(own)) || complaints.push(`another host: ${request.url()}`));
   try {
     await page.goto(at + path);
     await look(page);
-    assert.ok(complaints.length === 0, [...complaints, ...refused].join("\n"));
+    if (complaints.length > 0) assert.fail([...complaints, ...(await Promise.all(refused))].join("\n"));
   } finally {
     await page.unrouteAll({ behavior: "ignoreErrors" }); // the page may just be asking
     await context.close();
