@@ -29,6 +29,7 @@ type Inverted struct {
 	shorts       shortSet
 	tiers        [mostlyGone]int
 	maxDocuments int // of a segment
+	manyTokens   int // see ask
 	isMerging    bool
 	merges       sync.WaitGroup
 }
@@ -36,7 +37,7 @@ type Inverted struct {
 // NewInverted returns an empty index. It has a goroutine only while it merges; there is nothing to
 // close.
 func NewInverted() *Inverted {
-	x := &Inverted{attributes: attributeTable{numbers: map[string]uint32{}}, tiers: usualTiers(), maxDocuments: maxDocuments}
+	x := &Inverted{attributes: attributeTable{numbers: map[string]uint32{}}, tiers: usualTiers(), maxDocuments: maxDocuments, manyTokens: manyTokens}
 	x.cache.seed = maphash.MakeSeed()
 	x.candidates.New = func() any { return &candidates{} }
 	x.current.Store(&version{shorts: &shortCounts{}})
@@ -96,27 +97,26 @@ func (x *Inverted) search(p *plan, v *version) (result Result) {
 func (x *Inverted) rankByRelevance(r *ranking, v *version) (total int) {
 	r.offerMint(v)
 	r.offerPrefixes(v)
-	c := x.candidates.Get().(*candidates) // the pool makes no other
-	isRanked := r.top.mayEnter(TierSubstring, 1, 0)
-	isCounted := false
-	if !isRanked {
-		total, isCounted = c.countShort(r.plan, v)
+	if r.top.mayEnter(TierSubstring, 1, 0) {
+		total = x.ask(r.plan, v, true, r.offerFuzzy)
+	} else {
+		total = x.countMatches(r.plan, v)
 	}
-	if !isCounted {
-		for _, s := range v.segments {
-			c.find(r.plan, s, isRanked)
-			total += c.count(&r.plan.filter)
-			if isRanked {
-				r.offerFuzzy(c)
-			}
-			c.reset()
-		}
-	}
-	x.candidates.Put(c) // not deferred: after a panic c is not clean
 	if r.exact.segment != nil && !r.exact.matchesByText(r.plan) {
 		total++
 	}
 	return total
+}
+
+// countMatches counts the documents that match, without ranking them.
+func (x *Inverted) countMatches(p *plan, v *version) int {
+	c := x.candidates.Get().(*candidates) // the pool makes no other
+	total, isCounted := c.countShort(p, v)
+	x.candidates.Put(c)
+	if isCounted {
+		return total
+	}
+	return x.ask(p, v, false, func(*candidates) {})
 }
 
 // rankByKey ranks all documents that match, whatever their tier, in an order other than relevance.

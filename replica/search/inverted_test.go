@@ -104,6 +104,9 @@ func TestInvertedEqualsScan(t *testing.T) {
 		if rapid.Bool().Draw(t, "small segments") {
 			index.maxDocuments = 4
 		}
+		if rapid.Bool().Draw(t, "asked by two") {
+			index.manyTokens = 0
+		}
 		for range rapid.IntRange(0, 6).Draw(t, "fillings") {
 			changes := drawChanges(t, 20)
 			index.Fill(changes)
@@ -169,6 +172,7 @@ func TestMintsAreOrderedAsTheirTexts(t *testing.T) {
 // batches.
 func TestReadersOfInvertedSeeWholeBatches(t *testing.T) {
 	index := NewInverted()
+	index.manyTokens = 0 // each search asks by two goroutines
 	index.Apply(corpus(2_000))
 	pair := func(i int) []Document {
 		symbols := []string{"zzone", "zztwo"}
@@ -199,6 +203,21 @@ func TestReadersOfInvertedSeeWholeBatches(t *testing.T) {
 	close(stop)
 	wg.Wait()
 	index.merges.Wait()
+}
+
+// TestASearchThatFailsInItsHelper ends the search alone.
+func TestASearchThatFailsInItsHelper(t *testing.T) {
+	index := NewInverted()
+	index.manyTokens, index.maxDocuments = 0, 100
+	index.Fill(corpus(2_000))
+	index.Filled()
+	v := *index.current.Load()
+	v.segments = append(slices.Clone(v.segments), nil, nil) // either goroutine may meet one
+	query := &Query{Text: "pepe", IncludeToken22: true, Limit: 5}
+	for range 20 {
+		require.Panics(t, func() { index.ask(newPlan(query, &v), &v, true, func(*candidates) {}) })
+	}
+	require.NotPanics(t, func() { index.Search(*query) })
 }
 
 // TestDocumentsThatStayMakeNoVersion, and the later of two of a mint holds.
