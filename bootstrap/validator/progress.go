@@ -10,12 +10,14 @@ import (
 // 1,000.
 type step struct{ from, to int64 }
 
-// The steps of a run. On two cores most of it is reading and hashing.
+// The steps of a run, as they are for mainnet-beta on two cores: some 400,000 accounts a second are
+// read and hashed, one in thirty is a mint, and 30,000 facts a second are written beside a node
+// that projects them.
 var (
-	stepRead    = step{0, 600}
-	stepSort    = step{600, 650}
-	stepTakeOff = step{650, 850}
-	stepWrite   = step{850, 950}
+	stepRead    = step{0, 450}
+	stepSort    = step{450, 480}
+	stepTakeOff = step{480, 560}
+	stepWrite   = step{560, 950}
 	stepHold    = step{950, 1000}
 )
 
