@@ -13,8 +13,9 @@ import (
 )
 
 // BenchmarkFirstFill fills an empty registry from a validator's snapshot, and tells what each part
-// takes: the command, up with its broker and projector, ClickHouse. MINTLAKE_TEST_BOOTSTRAP_MINTS
-// sets the mints, 1,000,000 unless set. Each mint has two accounts of other kinds beside it.
+// takes: the command, up with its broker, projector and API, ClickHouse.
+// MINTLAKE_TEST_BOOTSTRAP_MINTS sets the mints, 1,000,000 unless set. Each mint has two accounts of
+// other kinds beside it.
 func BenchmarkFirstFill(b *testing.B) {
 	mints := mintsToFill(b, 1_000_000)
 	w := snapshotfile.World{Chain: bulk.NewChain(mints, 123), Others: 2 * mints, KeepAll: true}
@@ -22,7 +23,7 @@ func BenchmarkFirstFill(b *testing.B) {
 	w.Chain = nil
 	for b.Loop() {
 		dir := b.TempDir()
-		up := launch(b, dir, "--source", "none", "--rooms", "projector")
+		up := launch(b, dir, "--source", "none", "--rooms", "projector,api")
 		cmd := up.command(b.TempDir(), "bootstrap", "validator-snapshot", path)
 		began := time.Now()
 		require.NoError(b, cmd.Start())
