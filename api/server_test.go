@@ -133,15 +133,25 @@ func mints(body map[string]any) []string {
 	return out
 }
 
+// documented compiles the schemas of the OpenAPI document, which takes a while to parse.
+var documented = sync.OnceValues(func() (*jsonschema.Compiler, error) {
+	source, err := openapi.JSON()
+	if err != nil {
+		return nil, err
+	}
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(source))
+	if err != nil {
+		return nil, err
+	}
+	compiler := jsonschema.NewCompiler()
+	return compiler, compiler.AddResource("openapi.json", document)
+})
+
 // conforms holds a body to a schema of the OpenAPI document, whose dialect is JSON Schema 2020-12.
 func conforms(t testing.TB, name string, body []byte) {
 	t.Helper()
-	source, err := openapi.JSON()
+	compiler, err := documented()
 	require.NoError(t, err)
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(source))
-	require.NoError(t, err)
-	compiler := jsonschema.NewCompiler()
-	require.NoError(t, compiler.AddResource("openapi.json", document))
 	schema, err := compiler.Compile("openapi.json#/components/schemas/" + name)
 	require.NoError(t, err)
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))

@@ -121,20 +121,23 @@ func TestTheLagOfABusyBrokerIsKnown(t *testing.T) {
 
 // TestALagThatWasKnownStaysANumber: beside an age that grows, and never 0.
 func TestALagThatWasKnownStaysANumber(t *testing.T) {
-	log, c := filled()
-	log.CommitAll(schemas.GroupEnrich, schemas.TopicEnrichmentRequests)
-	log.CommitAll(schemas.GroupProjector, projectorTopics...)
-	s := collector(t, c, log)
-	var passed atomic.Int64 // the measurement in the background reads it too
-	began := time.Now()
-	s.now = func() time.Time { return began.Add(time.Duration(passed.Load())) }
-	require.Zero(t, *s.Get(t.Context()).Pipeline.LagRecords)
-	log.SetDown(true)
-	for range 10 {
-		passed.Add(int64(time.Minute))
-		p := s.Get(t.Context()).Pipeline
-		require.EqualValues(t, 1, *p.LagRecords)
-		require.NotNil(t, p.Error)
-	}
-	require.EqualValues(t, 10*time.Minute.Milliseconds(), *s.Get(t.Context()).Pipeline.LastKnownAgeMS)
+	synctest.Test(t, func(t *testing.T) { // time passes at once while kafka is away
+		log, c := filled()
+		log.CommitAll(schemas.GroupEnrich, schemas.TopicEnrichmentRequests)
+		log.CommitAll(schemas.GroupProjector, projectorTopics...)
+		s := collector(t, c, log)
+		defer s.endMeasurement()
+		var passed atomic.Int64 // the measurement in the background reads it too
+		began := time.Now()
+		s.now = func() time.Time { return began.Add(time.Duration(passed.Load())) }
+		require.Zero(t, *s.Get(t.Context()).Pipeline.LagRecords)
+		log.SetDown(true)
+		for range 10 {
+			passed.Add(int64(time.Minute))
+			p := s.Get(t.Context()).Pipeline
+			require.EqualValues(t, 1, *p.LagRecords)
+			require.NotNil(t, p.Error)
+		}
+		require.EqualValues(t, 10*time.Minute.Milliseconds(), *s.Get(t.Context()).Pipeline.LastKnownAgeMS)
+	})
 }

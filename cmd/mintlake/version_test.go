@@ -14,7 +14,7 @@ import (
 // TestVersionOfARelease builds the binary as a release does and asks it.
 func TestVersionOfARelease(t *testing.T) {
 	bin := filepath.Join(t.TempDir(), "mintlake")
-	flags := "-X main.version=1.2.3 -X main.commit=0123abcd -X main.date=2026-11-23T10:00:00Z"
+	flags := "-s -w -X main.version=1.2.3 -X main.commit=0123abcd -X main.date=2026-11-23T10:00:00Z"
 	out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags", flags, "-o", bin, ".").CombinedOutput()
 	require.NoError(t, err, string(out))
 
