@@ -13,7 +13,8 @@ import (
 )
 
 // BenchmarkTail asks what takes longest, each time as if for the first: frequent words,
-// punctuation, and parts of words. MINTLAKE_BENCH_TOKENS says of how many tokens, 200,000 unless set.
+// punctuation, and parts of words. MINTLAKE_BENCH_TOKENS says of how many tokens, 200,000 unless
+// set.
 func BenchmarkTail(b *testing.B) {
 	const batch = 50_000
 	tokens := 200_000
