@@ -40,8 +40,10 @@ func (x *Inverted) ask(p *plan, v *version, isScored bool, each func(*candidates
 		defer func() { failure = recover() }() // it must end the request, not the process
 		work()
 	})
-	work()
-	helper.Wait()
+	func() {
+		defer helper.Wait() // after a panic too: what is asked belongs to the caller
+		work()
+	}()
 	if failure != nil {
 		panic(failure)
 	}

@@ -19,6 +19,7 @@ type Inverted struct {
 	current    atomic.Pointer[version]
 	candidates sync.Pool // of *candidates
 	cache      pageCache
+	manyTokens int // see ask; it does not change
 
 	// The fields below are only for the writer.
 	writer       sync.Mutex
@@ -29,13 +30,12 @@ type Inverted struct {
 	shorts       shortSet
 	tiers        [mostlyGone]int
 	maxDocuments int // of a segment
-	manyTokens   int // see ask
 	isMerging    bool
 	merges       sync.WaitGroup
 }
 
-// NewInverted returns an empty index. It has a goroutine only while it merges; there is nothing to
-// close.
+// NewInverted returns an empty index. It has goroutines only while it merges or is asked; there is
+// nothing to close.
 func NewInverted() *Inverted {
 	x := &Inverted{attributes: attributeTable{numbers: map[string]uint32{}}, tiers: usualTiers(), maxDocuments: maxDocuments, manyTokens: manyTokens}
 	x.cache.seed = maphash.MakeSeed()

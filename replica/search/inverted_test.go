@@ -211,10 +211,13 @@ func TestASearchThatFailsInItsHelper(t *testing.T) {
 	index.manyTokens, index.maxDocuments = 0, 100
 	index.Fill(corpus(2_000))
 	index.Filled()
-	v := *index.current.Load()
-	v.segments = append(slices.Clone(v.segments), nil, nil) // either goroutine may meet one
 	query := &Query{Text: "pepe", IncludeToken22: true, Limit: 5}
-	for range 20 {
+	for round := range 40 {
+		v := *index.current.Load()
+		v.segments = append(slices.Clone(v.segments), nil)
+		if round%2 == 1 {
+			v.segments = append(v.segments, nil) // one for each goroutine
+		}
 		require.Panics(t, func() { index.ask(newPlan(query, &v), &v, true, func(*candidates) {}) })
 	}
 	require.NotPanics(t, func() { index.Search(*query) })
