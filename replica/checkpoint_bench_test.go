@@ -2,10 +2,8 @@ package replica_test
 
 import (
 	"context"
-	"os"
 	"runtime"
 	"runtime/debug"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -13,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/mintlake/mintlake/internal/testkit"
 	"github.com/mintlake/mintlake/internal/testkit/apitest"
 	"github.com/mintlake/mintlake/internal/testkit/registrytest"
 	"github.com/mintlake/mintlake/registry"
@@ -44,12 +43,7 @@ func (c corpus) Load(_ context.Context, _ []pubkey.Key, each func(mint pubkey.Ke
 // BenchmarkCheckpoint writes a checkpoint of MINTLAKE_BENCH_TOKENS tokens (100,000 without it) and
 // starts from it. Without ClickHouse, the first start is as fast as the made-up tokens are made.
 func BenchmarkCheckpoint(b *testing.B) {
-	tokens := 100_000
-	if text := os.Getenv("MINTLAKE_BENCH_TOKENS"); text != "" {
-		var err error
-		tokens, err = strconv.Atoi(text)
-		require.NoError(b, err)
-	}
+	tokens := testkit.BenchTokens(b, 100_000)
 	defer debug.SetGCPercent(debug.SetGCPercent(15)) // as an API node's, see cmd/mintlake/heap.go
 	log, folder := apitest.NewLog(), b.TempDir()
 	log.Token(1, 10, "ONE", "The One", time.Now())

@@ -2,7 +2,6 @@ package replica
 
 import (
 	"context"
-	"os"
 	"runtime"
 	"slices"
 	"strconv"
@@ -12,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mintlake/mintlake/internal/kafka"
+	"github.com/mintlake/mintlake/internal/testkit"
 	"github.com/mintlake/mintlake/internal/testkit/registrytest"
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/registry/root"
@@ -113,7 +113,7 @@ func follow(b *testing.B, records []kafka.Record, size int, seal uint64, tokens 
 // of 5,000 what it takes to catch up. MINTLAKE_BENCH_TOKENS says how many tokens are there before,
 // 2,000,000 for instance; else none.
 func BenchmarkFoldWithRoot(b *testing.B) {
-	tokens, _ := strconv.Atoi(os.Getenv("MINTLAKE_BENCH_TOKENS"))
+	tokens := testkit.BenchTokens(b, 0)
 	history := registrytest.History(300_000)
 	records := make([]kafka.Record, len(history))
 	for i := range history {

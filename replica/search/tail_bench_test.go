@@ -1,8 +1,6 @@
 package search_test
 
 import (
-	"os"
-	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,12 +15,7 @@ import (
 // set.
 func BenchmarkTail(b *testing.B) {
 	const batch = 50_000
-	tokens := 200_000
-	if text := os.Getenv("MINTLAKE_BENCH_TOKENS"); text != "" {
-		var err error
-		tokens, err = strconv.Atoi(text)
-		require.NoError(b, err)
-	}
+	tokens := testkit.BenchTokens(b, 200_000)
 	lists, err := registrytest.ReadLists(testkit.Shared(b, "data/tokenlists"))
 	require.NoError(b, err)
 	corpus := registrytest.NewCorpus(1, lists)
