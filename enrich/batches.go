@@ -173,11 +173,16 @@ func (b *batches) delays() *backoff.ExponentialBackOff {
 // call makes one call of getMultipleAccounts. At most rpcConcurrency calls are under way, counting
 // those of the other stage.
 func (b *batches) call(ctx context.Context, keys []pubkey.Key, length uint64) (reading, error) {
+	return b.callOf(ctx, b.e.upstreams.order(), keys, length)
+}
+
+// callOf is call to some of the upstreams.
+func (b *batches) callOf(ctx context.Context, some []*upstream, keys []pubkey.Key, length uint64) (reading, error) {
 	if err := b.e.rpcCalls.Acquire(ctx, 1); err != nil {
 		return reading{}, err
 	}
 	defer b.e.rpcCalls.Release(1)
-	return b.e.upstreams.head(ctx, keys, readCommitment, length, b.e.metrics.rpcCalls)
+	return b.e.upstreams.head(ctx, some, keys, readCommitment, length, b.e.metrics.rpcCalls)
 }
 
 // healthy reports whether the server answers for an account that always exists. If so, the request

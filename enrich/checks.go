@@ -93,9 +93,7 @@ func (c *Checker) Run(ctx context.Context) error {
 	}
 }
 
-func (c *Checker) count(outcome string, n int) {
-	c.upstreams.metrics.checks.WithLabelValues(outcome).Add(float64(n))
-}
+func (c *Checker) count(outcome string, n int) { c.upstreams.count(outcome, n) }
 
 // again puts a read back, to be looked at after a pause.
 func (c *Checker) again(n *noted) {
@@ -302,5 +300,5 @@ func (u *Upstreams) noteRead(mint pubkey.Key, r reading, facts []*eventspb.Enric
 	missed := u.unchecked.add(&noted{
 		mint: mint, said: said{upstream: r.upstream, slot: r.slot, whole: whole, shape: shape}, length: r.length, absent: absent, at: at,
 	})
-	u.metrics.checks.WithLabelValues(checkMissed).Add(float64(missed))
+	u.count(checkMissed, missed)
 }

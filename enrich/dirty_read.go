@@ -157,7 +157,7 @@ func (r *Rereader) call(ctx context.Context, batch []*dirtyMint, length uint64) 
 	for _, d := range batch {
 		keys = append(keys, accountsOf(d.mint)...)
 	}
-	return r.upstreams.head(ctx, keys, readCommitment, length, r.metrics.calls)
+	return r.upstreams.head(ctx, r.upstreams.order(), keys, readCommitment, length, r.metrics.calls)
 }
 
 func (r *Rereader) publish(ctx context.Context, facts []*eventspb.Enrichment) error {

@@ -53,6 +53,8 @@ func (m inMemory) RoundTrip(r *http.Request) (*http.Response, error) {
 type node struct {
 	*ledger
 	lag time.Duration
+	// awayUntil is until when it answers 503.
+	awayUntil time.Time
 	// lies are what it says of some accounts, always.
 	lies     map[pubkey.Key]*solana.Account
 	mu       sync.Mutex
@@ -62,6 +64,10 @@ type node struct {
 }
 
 func (n *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if time.Now().Before(n.awayUntil) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
 	n.mu.Lock()
 	if n.at.IsZero() || time.Since(n.at) >= n.lag {
 		n.ledger.mu.Lock()
@@ -98,8 +104,11 @@ type sources struct {
 	bounds    *bounds.Bounds
 	upstreams *Upstreams
 	liar      *liar.Liar
-	rng       *rand.Rand
-	mints     int
+	enricher  *Enricher
+	// falsehood is the server false.test, which says the same lies always; reachable is a.test.
+	falsehood, reachable *node
+	rng                  *rand.Rand
+	mints                int
 }
 
 // Produce writes the requests of checks to the topic that the room reads.
@@ -122,11 +131,15 @@ func newSources(t *testing.T, seed uint64, lies liar.Behaviour, names ...string)
 		s.set(i)
 	}
 	s.chain.mu.Unlock()
+	s.reachable = &node{ledger: s.chain}
 	hosts := inMemory{
-		"a.test": &node{ledger: s.chain}, "b.test": &node{ledger: s.chain, lag: time.Duration(s.rng.IntN(3000)) * time.Millisecond},
+		"a.test": s.reachable, "b.test": &node{ledger: s.chain, lag: time.Duration(s.rng.IntN(3000)) * time.Millisecond},
 		"honest.test": &node{ledger: s.chain, lag: time.Duration(s.rng.IntN(500)) * time.Millisecond},
 	}
-	hosts["false.test"] = &node{ledger: s.chain, lies: map[pubkey.Key]*solana.Account{mintKey(10): nil, mintKey(11): mintAccount(77), accountsOf(mintKey(13))[1]: metaplexAccount(mintKey(13), "Lie", "")}}
+	s.falsehood = &node{ledger: s.chain, lies: map[pubkey.Key]*solana.Account{
+		mintKey(10): nil, mintKey(11): mintAccount(77), metaplexOf(mintKey(13)): metaplexAccount(mintKey(13), "Lie", ""),
+	}}
+	hosts["false.test"] = s.falsehood
 	client := &http.Client{Transport: hosts}
 	lies.Seed, lies.Client = seed, client
 	s.liar = liar.New("http://honest.test", lies)
@@ -146,6 +159,7 @@ func newSources(t *testing.T, seed uint64, lies liar.Behaviour, names ...string)
 	cfg.OffchainEnabled = false
 	e, err := New(cfg, Deps{Consumer: s.member(), Producer: s, Upstreams: s.upstreams, Bounds: s.bounds})
 	require.NoError(t, err)
+	s.enricher = e
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { _ = e.Run(ctx) })
@@ -160,6 +174,27 @@ func newSources(t *testing.T, seed uint64, lies liar.Behaviour, names ...string)
 
 func (s *sources) past() *Past { return &Past{Offsets: s.broker, OpenTail: s.tail} }
 
+// hasMetadata says that the i-th mint has a Metaplex account, and is asked for by that account.
+func hasMetadata(i int) bool { return i >= 3 && i%3 == 0 }
+
+// ask asks for the i-th mint: by the mint, or by the account that an update of its metadata named.
+func (s *sources) ask(t *testing.T, i int, slot uint64) {
+	t.Helper()
+	if hasMetadata(i) {
+		s.request(t, askAccount(metaplexOf(mintKey(i)), slot, ""))
+		return
+	}
+	s.request(t, ask(mintKey(i), sighted, slot, ""))
+}
+
+// askAll asks for all mints as they are.
+func (s *sources) askAll(t *testing.T) {
+	t.Helper()
+	for i := range s.mints {
+		s.ask(t, i, s.chain.slot)
+	}
+}
+
 // set gives a mint other accounts. Of the first three only the supply changes. The caller holds the
 // chain's lock.
 func (s *sources) set(i int) {
@@ -170,7 +205,7 @@ func (s *sources) set(i int) {
 		data.MintAuthority = layout.Some(mintKey(s.rng.IntN(1000)))
 	}
 	s.chain.accounts[mint] = &solana.Account{Owner: tokenaccount.ProgramToken, Lamports: 1, Data: data.Bytes()}
-	if i >= 3 && i%3 == 0 {
+	if hasMetadata(i) {
 		s.chain.accounts[address] = metaplexAccount(mint, fmt.Sprintf("Lake %d", s.rng.IntN(100)), "")
 	}
 }
@@ -200,7 +235,7 @@ func (s *sources) live(t *testing.T, d time.Duration, blocks bool) {
 			require.NoError(t, s.bounds.Block(slot, nil, theirClock().Unix()))
 		}
 		for _, i := range changed {
-			s.request(t, ask(mintKey(i), sighted, slot, ""))
+			s.ask(t, i, slot)
 		}
 	}
 }
@@ -270,9 +305,7 @@ func TestOneOfThreeUpstreamsLies(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				share := []float64{0.05, 0.3, 0.9}[seed%3]
 				s := newSources(t, seed, liar.Behaviour{Share: share, Late: 5 * time.Second}, "a.test", "b.test", "liar.test")
-				for i := range s.mints {
-					s.request(t, ask(mintKey(i), sighted, s.chain.slot, ""))
-				}
+				s.askAll(t)
 				s.live(t, time.Minute, seed%2 == 0)
 				if share > 0.1 {
 					require.Positive(t, s.liar.Lies())
@@ -294,9 +327,7 @@ func TestHonestDifferencesAreNoLies(t *testing.T) {
 	for seed := range uint64(4) {
 		synctest.Test(t, func(t *testing.T) {
 			s := newSources(t, seed, liar.Behaviour{}, "a.test", "b.test", "liar.test")
-			for i := range s.mints {
-				s.request(t, ask(mintKey(i), sighted, s.chain.slot, ""))
-			}
+			s.askAll(t)
 			s.live(t, 3*time.Minute, true)
 			for _, one := range s.upstreams.all {
 				require.Zero(t, s.lies(one.Name), one.Name)
@@ -316,9 +347,7 @@ func TestALoneUpstreamsImpossibleClaims(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := newSources(t, seed, liar.Behaviour{Share: 0.6, Only: []string{liar.Slots}}, "liar.test")
 			s.live(t, 10*time.Second, true) // blocks bound the slots
-			for i := range s.mints {
-				s.request(t, ask(mintKey(i), sighted, s.chain.slot, ""))
-			}
+			s.askAll(t)
 			s.live(t, 30*time.Second, true)
 			s.liar.Stop()
 			s.live(t, 10*time.Second, true)
@@ -336,9 +365,7 @@ func TestALoneUpstreamsImpossibleClaims(t *testing.T) {
 func TestAnUpstreamThatSaysTheSameLieAlways(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSources(t, 1, liar.Behaviour{}, "a.test", "false.test")
-		for i := range s.mints {
-			s.request(t, ask(mintKey(i), sighted, s.chain.slot, ""))
-		}
+		s.askAll(t)
 		s.live(t, 2*time.Minute, true)
 		require.Positive(t, testutil.ToFloat64(s.upstreams.metrics.checks.WithLabelValues(checkUndecided)))
 		require.Zero(t, s.lies("a.test"))
@@ -346,9 +373,7 @@ func TestAnUpstreamThatSaysTheSameLieAlways(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		s := newSources(t, 1, liar.Behaviour{}, "a.test", "b.test", "false.test")
-		for i := range s.mints {
-			s.request(t, ask(mintKey(i), sighted, s.chain.slot, ""))
-		}
+		s.askAll(t)
 		s.live(t, time.Minute, true)
 		s.still(30 * time.Second)
 		require.Positive(t, s.lies("false.test"))
@@ -362,6 +387,45 @@ func TestAnUpstreamThatSaysTheSameLieAlways(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The upstream that is asked first says that there is no metadata account, or that it is of another
+// program. Nothing else tells of the mint.
+func TestALieAboutAMetadataAccount(t *testing.T) {
+	for name, said := range map[string]*solana.Account{
+		"none": nil, "of another program": mintAccount(1), "malformed": {Owner: tokenaccount.ProgramMetaplex, Data: []byte{4, 1}},
+		"of another mint": metaplexAccount(mintKey(16), "Lie", ""),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSources(t, 1, liar.Behaviour{}, "false.test", "a.test", "b.test")
+				s.falsehood.lies[metaplexOf(mintKey(15))] = said
+				s.ask(t, 15, s.chain.slot)
+				s.still(30 * time.Second)
+				require.Contains(t, kinds(s.facts(t)), "metaplex_account")
+				require.Empty(t, s.deadLetters(t))
+				require.Positive(t, counted(t, s.upstreams.metrics.checks.WithLabelValues(checkDiffered)))
+			})
+		})
+	}
+}
+
+// An upstream says that there is no metadata account, and the others are away. When one is back
+// within the patience of a request, it is asked; else the request ends with what the one said.
+func TestNoMetadataAccountWhileOthersAreAway(t *testing.T) {
+	for away, want := range map[time.Duration]resolution{10 * time.Second: resolvedMint, time.Hour: resolvedClosed} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newSources(t, 1, liar.Behaviour{}, "false.test", "a.test")
+			s.falsehood.lies[metaplexOf(mintKey(15))] = nil
+			s.reachable.awayUntil = time.Now().Add(away)
+			s.ask(t, 15, s.chain.slot)
+			s.still(2 * time.Minute)
+			for _, outcome := range []resolution{resolvedMint, resolvedClosed} {
+				found := testutil.ToFloat64(s.enricher.metrics.resolutions.WithLabelValues(string(outcome)))
+				require.Equal(t, outcome == want, found == 1, "%s with others away for %s", outcome, away)
+			}
+		})
+	}
 }
 
 func TestARequestAtASlotOfNoChain(t *testing.T) {
@@ -401,7 +465,7 @@ func TestTheNextProcessChecks(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := newSources(t, seed, liar.Behaviour{Share: 0.9}, "a.test", "b.test", "liar.test")
 			for i := range s.mints {
-				s.request(t, ask(mintKey(i), sighted, s.chain.slot, ""))
+				s.ask(t, i, s.chain.slot)
 				if i%10 == 9 { // a call of its own: each upstream has its turn
 					s.still(200 * time.Millisecond)
 				}

@@ -87,33 +87,73 @@ func (s *resolverStage) answered(j *job) bool {
 	return true
 }
 
+// denied is a job whose metadata account names no mint, as an upstream says.
+type denied struct {
+	*job
+	found resolution
+}
+
 // answer passes on the jobs whose mint was found. A mint counts however old the read is, since the
 // account can belong to no other. That there is no mint counts only if the server has reached the
-// request's slot.
+// request's slot, and if another upstream says so too.
 func (s *resolverStage) answer(ctx context.Context, batch []*job, r reading) error {
+	var none []denied
 	for i, j := range batch {
 		mint, found := resolve(j.account, r.accounts[i])
-		behind := found != resolvedMint && r.slot < j.request.GetSlot()
+		behind := r.slot < j.request.GetSlot()
 		switch {
+		case found == resolvedMint:
+			s.resolved(j, mint)
 		case behind && s.waitForSlot(j):
-			continue
 		case behind:
 			if err := s.giveUpBehind(ctx, j, r.slot); err != nil {
 				return err
 			}
-			continue
-		}
-		s.e.metrics.resolutions.WithLabelValues(string(found)).Inc()
-		if found == resolvedMint {
-			s.remember(j.account, mint)
-			s.handOn(j, mint)
-			continue
-		}
-		if err := s.end(ctx, j, r.slot, found); err != nil {
-			return err
+		default:
+			none = append(none, denied{j, found})
 		}
 	}
-	return nil
+	return s.confirm(ctx, none, r)
+}
+
+// confirm asks another upstream about the jobs for which one has found no mint. Nothing later would
+// show that this was a lie: a mint shows itself to be right, no mint does not. A job that no other
+// upstream answers is read again later, and after its patience ends as the one said.
+func (s *resolverStage) confirm(ctx context.Context, none []denied, r reading) error {
+	others := s.e.upstreams.others(r.upstream)
+	if len(none) == 0 || len(others) == 0 {
+		return s.endAll(ctx, none, r.slot)
+	}
+	keys := make([]pubkey.Key, len(none))
+	for i, j := range none {
+		keys[i] = j.account
+	}
+	second, err := s.callOf(ctx, others, keys, r.length)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	var ended []denied
+	for i, j := range none {
+		if err == nil {
+			if mint, found := resolve(j.account, second.accounts[i]); found == resolvedMint {
+				s.e.upstreams.count(checkDiffered, 1)
+				s.resolved(j.job, mint)
+				continue
+			}
+		}
+		if (err != nil || second.slot < j.request.GetSlot()) && s.waitForSlot(j.job) {
+			continue
+		}
+		ended = append(ended, j)
+	}
+	return s.endAll(ctx, ended, r.slot)
+}
+
+// resolved passes on a job whose mint was found.
+func (s *resolverStage) resolved(j *job, mint pubkey.Key) {
+	s.e.metrics.resolutions.WithLabelValues(string(resolvedMint)).Inc()
+	s.remember(j.account, mint)
+	s.handOn(j, mint)
 }
 
 func (s *resolverStage) handOn(j *job, mint pubkey.Key) {
@@ -124,9 +164,19 @@ func (s *resolverStage) handOn(j *job, mint pubkey.Key) {
 	s.finish(j)
 }
 
+func (s *resolverStage) endAll(ctx context.Context, none []denied, slot uint64) error {
+	for _, j := range none {
+		if err := s.end(ctx, j.job, slot, j.found); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // end answers a request whose account names no mint. It writes a dead letter if only a faulty
 // program or server can be the cause.
 func (s *resolverStage) end(ctx context.Context, j *job, slot uint64, found resolution) error {
+	s.e.metrics.resolutions.WithLabelValues(string(found)).Inc()
 	if found == resolvedMalformed || found == resolvedForeign {
 		if err := s.e.writeDeadLetter(ctx, j, reasonMetaplex, fmt.Sprintf("account at slot %d is %s", slot, found)); err != nil {
 			return err

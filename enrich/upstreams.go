@@ -105,9 +105,10 @@ func upstreamsOf(upstreams *Upstreams, rpc RPC, now func() time.Time) (*Upstream
 	return NewUpstreams(UpstreamsDeps{Upstreams: []Upstream{{RPC: rpc}}, Clock: now})
 }
 
-// head reads the first bytes of accounts, length of each, and counts the outcome in calls.
-func (u *Upstreams) head(ctx context.Context, keys []pubkey.Key, level solana.Commitment, length uint64, calls *prometheus.CounterVec) (reading, error) {
-	r, err := u.read(ctx, keys, solana.AccountOptions{Commitment: level, DataSlice: &solana.DataSlice{Length: length}})
+// head reads the first bytes of accounts, length of each, from the first of some upstreams that is
+// well, and counts the outcome in calls.
+func (u *Upstreams) head(ctx context.Context, some []*upstream, keys []pubkey.Key, level solana.Commitment, length uint64, calls *prometheus.CounterVec) (reading, error) {
+	r, err := u.read(ctx, some, keys, solana.AccountOptions{Commitment: level, DataSlice: &solana.DataSlice{Length: length}})
 	outcome := rpcRefused
 	switch {
 	case err == nil:
@@ -119,12 +120,12 @@ func (u *Upstreams) head(ctx context.Context, keys []pubkey.Key, level solana.Co
 	return r, err
 }
 
-// read reads accounts from the next upstream that is well. If that fails, or says what cannot be,
-// it asks the others in turn. An answer that is far behind counts only if there is no better one.
-func (u *Upstreams) read(ctx context.Context, keys []pubkey.Key, opts solana.AccountOptions) (reading, error) {
+// read reads accounts from the first of some upstreams. If that fails, or says what cannot be, it
+// asks the others in turn. An answer that is far behind counts only if there is no better one.
+func (u *Upstreams) read(ctx context.Context, some []*upstream, keys []pubkey.Key, opts solana.AccountOptions) (reading, error) {
 	var behind reading
 	var refused, last error
-	for _, one := range u.order() {
+	for _, one := range some {
 		r, err := u.ask(ctx, one, keys, opts)
 		switch {
 		case err == nil && !u.bounds.Behind(one.Name, r.slot):
@@ -207,6 +208,10 @@ func (u *Upstreams) report(one *upstream, err error) {
 	}
 	one.restsUntil = u.now().Add(min(firstRest<<min(one.failures, 10), longestRest))
 	one.failures++
+}
+
+func (u *Upstreams) count(outcome string, n int) {
+	u.metrics.checks.WithLabelValues(outcome).Add(float64(n))
 }
 
 // others returns the upstreams that may be asked beside those named, in turn.
