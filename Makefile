@@ -157,8 +157,8 @@ test-typescript: ## Test the TypeScript client, the example of its README among 
 	cd clients/typescript && ../../tools/retry.sh npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && npm test --silent
 
 .PHONY: test-web
-test-web: deps build ## Look at the explorer in Debian's Chromium, over a running demo (needs Node with npm; PICTURES=docs/images writes the pictures of the docs)
-	@GO="$(GO)" tools/web/run.sh $(ARGS)
+test-web: deps build ## Look at the explorer in Debian's Chromium, over a running demo (needs Node with npm; PICTURES=docs/images writes the pictures of the docs, PAYLOADS=few has a third of the hostile tokens)
+	@GO="$(GO)" PAYLOADS=$(PAYLOADS) tools/web/run.sh $(ARGS)
 
 .PHONY: bench-web
 bench-web: deps build ## Measure the wait for the first page and the first result of a search, as it is and with the processor slowed four times

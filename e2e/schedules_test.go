@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -85,7 +86,8 @@ func (s *schedule) has(fault string) bool {
 // After each one the node is ready with nothing left to do, and holds every row of a node that was
 // left in peace; or a message names what is damaged. Never is a difference silent.
 //
-// make test-schedules SEED= N= runs as many as wanted; make test runs five.
+// make test-schedules SEED= N= runs as many as wanted; the gate runs five. As many run at once as there
+// are processors.
 func TestSchedules(t *testing.T) {
 	t.Parallel()
 	allowed := allowedFaults(t)
@@ -93,12 +95,17 @@ func TestSchedules(t *testing.T) {
 	if seed == 0 {
 		seed = testkit.Seed(t)
 	}
+	var mu sync.Mutex
 	ends := map[string]int{}
+	t.Cleanup(func() { t.Logf("%d schedules, ends: %v", *scheduleCount, ends) })
 	for number := *scheduleFirst; number < *scheduleFirst+*scheduleCount; number++ {
 		t.Run(strconv.Itoa(number), func(t *testing.T) {
+			t.Parallel()
 			began, run := time.Now(), &scheduleRun{t: t, schedule: drawSchedule(seed, number, allowed), end: "FAILED"}
 			defer func() {
+				mu.Lock()
 				ends[run.end]++
+				mu.Unlock()
 				t.Logf("schedule %d: %s: %s %s, done %s after the last fault, %s in all", number, run.schedule, run.end, run.line,
 					run.took.Round(time.Second), time.Since(began).Round(time.Second))
 				if run.end == "FAILED" {
@@ -108,7 +115,6 @@ func TestSchedules(t *testing.T) {
 			run.run()
 		})
 	}
-	t.Logf("%d schedules, ends: %v", *scheduleCount, ends)
 }
 
 // scheduleRun is one schedule under way.

@@ -3,6 +3,7 @@
 #
 #   tools/web/run.sh                      all tests
 #   tools/web/run.sh --test-name-pattern=search
+#   PAYLOADS=few tools/web/run.sh         the hostile tokens are a third of them
 #   PICTURES=docs/images tools/web/run.sh also writes the pictures of the docs there
 #   tools/web/run.sh bench                measures the wait for a result instead
 set -euo pipefail
