@@ -86,8 +86,8 @@ func (s *schedule) has(fault string) bool {
 // After each one the node is ready with nothing left to do, and holds every row of a node that was
 // left in peace; or a message names what is damaged. Never is a difference silent.
 //
-// make test-schedules SEED= N= runs as many as wanted; the gate runs five. As many run at once as there
-// are processors.
+// make test-schedules SEED= N= runs as many as wanted; the gate runs five. As many run at once as
+// there are processors.
 func TestSchedules(t *testing.T) {
 	t.Parallel()
 	allowed := allowedFaults(t)
