@@ -195,8 +195,8 @@ func TestChecksOfADocumentGrowRare(t *testing.T) {
 		stopScheduler := w.scheduler(t, clock)
 		stopOther := w.scheduler(t, clock) // another process asks for the same
 		require.Eventually(t, func() bool { checks, _ := w.document(t, 1); return len(checks) == n }, hang, time.Millisecond, n)
-		// A request that the slower one wrote last is answered in this life: the next one does not know
-		// that it was.
+		// A request that the slower one wrote last is answered in this life: the next one does
+		// not know that it was.
 		stopOther()
 		stopScheduler()
 		w.drained(t)
