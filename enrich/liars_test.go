@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -53,8 +54,9 @@ func (m inMemory) RoundTrip(r *http.Request) (*http.Response, error) {
 type node struct {
 	*ledger
 	lag time.Duration
-	// awayUntil is until when it answers 503.
+	// awayUntil is until when it answers 503, refused how often it did.
 	awayUntil time.Time
+	refused   atomic.Int64
 	// lies are what it says of some accounts, always.
 	lies     map[pubkey.Key]*solana.Account
 	mu       sync.Mutex
@@ -65,6 +67,7 @@ type node struct {
 
 func (n *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if time.Now().Before(n.awayUntil) {
+		n.refused.Add(1)
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return
 	}
@@ -420,6 +423,7 @@ func TestNoMetadataAccountWhileOthersAreAway(t *testing.T) {
 			s.reachable.awayUntil = time.Now().Add(away)
 			s.ask(t, 15, s.chain.slot)
 			s.still(2 * time.Minute)
+			require.Less(t, s.reachable.refused.Load(), int64(10), "who fails is left in peace for longer and longer")
 			for _, outcome := range []resolution{resolvedMint, resolvedClosed} {
 				found := testutil.ToFloat64(s.enricher.metrics.resolutions.WithLabelValues(string(outcome)))
 				require.Equal(t, outcome == want, found == 1, "%s with others away for %s", outcome, away)

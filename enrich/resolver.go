@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -128,20 +129,24 @@ func (s *resolverStage) confirm(ctx context.Context, none []denied, r reading) e
 	for i, j := range none {
 		keys[i] = j.account
 	}
-	second, err := s.callOf(ctx, others, keys, r.length)
-	if ctx.Err() != nil {
-		return ctx.Err()
+	var second reading
+	// One that rests may take long to fail, and others wait for the place of this call.
+	if well := slices.DeleteFunc(others, s.e.upstreams.rests); len(well) > 0 {
+		var err error // with one there are no accounts
+		if second, err = s.callOf(ctx, well, keys, r.length); err != nil && ctx.Err() != nil {
+			return err
+		}
 	}
 	var ended []denied
 	for i, j := range none {
-		if err == nil {
+		if second.accounts != nil {
 			if mint, found := resolve(j.account, second.accounts[i]); found == resolvedMint {
 				s.e.upstreams.count(checkDiffered, 1)
 				s.resolved(j.job, mint)
 				continue
 			}
 		}
-		if (err != nil || second.slot < j.request.GetSlot()) && s.waitForSlot(j.job) {
+		if (second.accounts == nil || second.slot < j.request.GetSlot()) && s.waitForSlot(j.job) {
 			continue
 		}
 		ended = append(ended, j)

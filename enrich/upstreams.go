@@ -237,6 +237,13 @@ func (u *Upstreams) isOut(one *upstream) bool {
 	return u.now().Before(one.outUntil)
 }
 
+// rests returns whether an upstream failed a moment ago.
+func (u *Upstreams) rests(one *upstream) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.now().Before(one.restsUntil)
+}
+
 // lied leaves an upstream out that was found lying, if another one is left. What was read from it
 // and not confirmed is checked at once.
 func (u *Upstreams) lied(one *upstream, why string) {
