@@ -118,8 +118,9 @@ func onChain(t *testing.T, name string) *workload {
 	switch name {
 	case "live":
 		w.flags = append(upstream, "--source", "geyser+http://"+w.geyser.addr)
+		begin := w.begin
 		w.begin = func(r *scheduleRun) {
-			enough = goOnEvery(t, node, scheduleSlot)
+			begin(r)
 			// A stream has no past: the comparison begins at the first slot that the node has
 			// written down, and what it wrote of an earlier one before it was killed is too much.
 			until(t, func() bool { return r.up.query("SELECT count() > 0 FROM mintlake.slots")[0] == "1" }, 100*time.Millisecond)

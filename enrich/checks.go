@@ -76,7 +76,7 @@ func (c *Checker) Run(ctx context.Context) error {
 		}
 		now := c.upstreams.now()
 		batch, missed := c.upstreams.unchecked.take(now.Add(-checkAfter), now, now.Add(-uncheckedMaxAge))
-		c.count(checkMissed, missed)
+		c.upstreams.count(checkMissed, missed)
 		if len(batch) == 0 {
 			continue
 		}
@@ -92,8 +92,6 @@ func (c *Checker) Run(ctx context.Context) error {
 		}
 	}
 }
-
-func (c *Checker) count(outcome string, n int) { c.upstreams.count(outcome, n) }
 
 // again puts a read back, to be looked at after a pause.
 func (c *Checker) again(n *noted) {
@@ -123,7 +121,7 @@ func (c *Checker) first(ctx context.Context, batch []*noted) error {
 			c.again(n)
 			continue
 		}
-		c.count(checkAgreed, 1)
+		c.upstreams.count(checkAgreed, 1)
 	}
 	return ctx.Err()
 }
@@ -182,14 +180,14 @@ func (c *Checker) decide(ctx context.Context, n *noted, says []said) error {
 	n.contradicted = c.accuse(n.mint, says) || n.contradicted
 	switch {
 	case whole && truth.whole == n.whole:
-		c.count(checkAgreed, 1)
+		c.upstreams.count(checkAgreed, 1)
 		return nil
 	case found && truth.shape != n.shape && truth.shape == n.against.shape:
 		return c.mend(ctx, n, truth.slot, true)
 	case whole && truth.shape == n.shape && truth.whole == n.against.whole:
 		return c.mend(ctx, n, truth.slot, false)
 	case found && truth.shape == n.shape:
-		c.count(checkMoving, 1)
+		c.upstreams.count(checkMoving, 1)
 		return nil
 	case found:
 		n.against = &truth
@@ -202,10 +200,10 @@ func (c *Checker) decide(ctx context.Context, n *noted, says []said) error {
 	case found:
 		return c.mend(ctx, n, truth.slot, true)
 	case !n.contradicted:
-		c.count(checkMoving, 1)
+		c.upstreams.count(checkMoving, 1)
 		return nil
 	}
-	c.count(checkUndecided, 1)
+	c.upstreams.count(checkUndecided, 1)
 	c.upstreams.logger.Warn("upstreams contradict each other about a mint, and nothing decides: compare with a third upstream by audit",
 		"mint", n.mint, "upstream", n.upstream, "slot", n.slot, "other", n.against.upstream)
 	return nil
@@ -266,7 +264,7 @@ func (c *Checker) mend(ctx context.Context, n *noted, slot uint64, retract bool)
 			records = append(records, record)
 		}
 	}
-	c.count(checkDiffered, 1)
+	c.upstreams.count(checkDiffered, 1)
 	return c.producer.Produce(ctx, records...)
 }
 

@@ -108,10 +108,10 @@ type sources struct {
 	upstreams *Upstreams
 	liar      *liar.Liar
 	enricher  *Enricher
-	// falsehood is the server false.test, which says the same lies always; reachable is a.test.
-	falsehood, reachable *node
-	rng                  *rand.Rand
-	mints                int
+	// nodeA is a.test, nodeFalse is false.test, which says the same lies always.
+	nodeA, nodeFalse *node
+	rng              *rand.Rand
+	mints            int
 }
 
 // Produce writes the requests of checks to the topic that the room reads.
@@ -134,15 +134,15 @@ func newSources(t *testing.T, seed uint64, lies liar.Behaviour, names ...string)
 		s.set(i)
 	}
 	s.chain.mu.Unlock()
-	s.reachable = &node{ledger: s.chain}
+	s.nodeA = &node{ledger: s.chain}
 	hosts := inMemory{
-		"a.test": s.reachable, "b.test": &node{ledger: s.chain, lag: time.Duration(s.rng.IntN(3000)) * time.Millisecond},
+		"a.test": s.nodeA, "b.test": &node{ledger: s.chain, lag: time.Duration(s.rng.IntN(3000)) * time.Millisecond},
 		"honest.test": &node{ledger: s.chain, lag: time.Duration(s.rng.IntN(500)) * time.Millisecond},
 	}
-	s.falsehood = &node{ledger: s.chain, lies: map[pubkey.Key]*solana.Account{
+	s.nodeFalse = &node{ledger: s.chain, lies: map[pubkey.Key]*solana.Account{
 		mintKey(10): nil, mintKey(11): mintAccount(77), metaplexOf(mintKey(13)): metaplexAccount(mintKey(13), "Lie", ""),
 	}}
-	hosts["false.test"] = s.falsehood
+	hosts["false.test"] = s.nodeFalse
 	client := &http.Client{Transport: hosts}
 	lies.Seed, lies.Client = seed, client
 	s.liar = liar.New("http://honest.test", lies)
@@ -402,7 +402,7 @@ func TestALieAboutAMetadataAccount(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newSources(t, 1, liar.Behaviour{}, "false.test", "a.test", "b.test")
-				s.falsehood.lies[metaplexOf(mintKey(15))] = said
+				s.nodeFalse.lies[metaplexOf(mintKey(15))] = said
 				s.ask(t, 15, s.chain.slot)
 				s.still(30 * time.Second)
 				require.Contains(t, kinds(s.facts(t)), "metaplex_account")
@@ -413,17 +413,30 @@ func TestALieAboutAMetadataAccount(t *testing.T) {
 	}
 }
 
+// An answer in which each account names its mint takes no upstream's turn: of two, one would be
+// read from always.
+func TestAnAnswerWithoutDenialsTakesNoTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSources(t, 1, liar.Behaviour{}, "a.test", "b.test")
+		r := reading{upstream: "a.test", slot: s.chain.slot, accounts: []*solana.Account{metaplexAccount(mintKey(15), "Lake", "")}}
+		j := &job{account: metaplexOf(mintKey(15)), request: askAccount(metaplexOf(mintKey(15)), s.chain.slot, "")}
+		s.enricher.resolver.turns.enter(j)
+		require.NoError(t, s.enricher.resolver.answer(t.Context(), []*job{j}, r))
+		require.Zero(t, s.upstreams.next)
+	})
+}
+
 // An upstream says that there is no metadata account, and the others are away. When one is back
 // within the patience of a request, it is asked; else the request ends with what the one said.
 func TestNoMetadataAccountWhileOthersAreAway(t *testing.T) {
 	for away, want := range map[time.Duration]resolution{10 * time.Second: resolvedMint, time.Hour: resolvedClosed} {
 		synctest.Test(t, func(t *testing.T) {
 			s := newSources(t, 1, liar.Behaviour{}, "false.test", "a.test")
-			s.falsehood.lies[metaplexOf(mintKey(15))] = nil
-			s.reachable.awayUntil = time.Now().Add(away)
+			s.nodeFalse.lies[metaplexOf(mintKey(15))] = nil
+			s.nodeA.awayUntil = time.Now().Add(away)
 			s.ask(t, 15, s.chain.slot)
 			s.still(2 * time.Minute)
-			require.Less(t, s.reachable.refused.Load(), int64(10), "who fails is left in peace for longer and longer")
+			require.Less(t, s.nodeA.refused.Load(), int64(10), "who fails is left in peace for longer and longer")
 			for _, outcome := range []resolution{resolvedMint, resolvedClosed} {
 				found := testutil.ToFloat64(s.enricher.metrics.resolutions.WithLabelValues(string(outcome)))
 				require.Equal(t, outcome == want, found == 1, "%s with others away for %s", outcome, away)

@@ -121,8 +121,11 @@ func (s *resolverStage) answer(ctx context.Context, batch []*job, r reading) err
 // show that this was a lie: a mint shows itself to be right, no mint does not. A job that no other
 // upstream answers is read again later, and after its patience ends as the one said.
 func (s *resolverStage) confirm(ctx context.Context, none []denied, r reading) error {
+	if len(none) == 0 {
+		return nil // before others, which gives the next upstream its turn
+	}
 	others := s.e.upstreams.others(r.upstream)
-	if len(none) == 0 || len(others) == 0 {
+	if len(others) == 0 {
 		return s.endAll(ctx, none, r.slot)
 	}
 	keys := make([]pubkey.Key, len(none))
