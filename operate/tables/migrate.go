@@ -36,10 +36,6 @@ func Groups() []Group {
 // If the tables are new, it resets the consumer groups that fill them, so that these begin at the
 // first record.
 func (t *Tables) Migrate(ctx context.Context) error {
-	files, err := fs.Sub(schema.Migrations, "migrations")
-	if err != nil {
-		return fmt.Errorf("read migrations: %w", err)
-	}
 	existed, err := t.exist(ctx)
 	if err != nil {
 		return err
@@ -53,14 +49,12 @@ func (t *Tables) Migrate(ctx context.Context) error {
 			}
 		}
 	}
-	applied, err := clickhouse.Migrate(ctx, t.Conn, files, clickhouse.Options{
-		Database: schema.Database, Cluster: t.Cluster, Sharding: schema.Sharding(),
-	})
+	applied, err := t.MigrateDatabase(ctx, schema.Database)
 	for _, name := range applied {
 		t.Logger.Info("migration applied", "migration", name)
 	}
 	if err != nil {
-		return fmt.Errorf("migrate ClickHouse: %w", err)
+		return err
 	}
 	store := projector.NewClickHouse(t.Conn, schema.Database)
 	if err := store.Check(ctx); err != nil {
@@ -76,6 +70,20 @@ func (t *Tables) Migrate(ctx context.Context) error {
 		return err
 	}
 	return usage.NewClickHouse(t.Conn, schema.Database).Check(ctx)
+}
+
+// MigrateDatabase creates a database with all tables, or brings its tables to the newest version, in
+// the whole cluster. It returns the names of the migrations that it applied, also beside an error.
+func (t *Tables) MigrateDatabase(ctx context.Context, database string) (applied []string, err error) {
+	files, err := fs.Sub(schema.Migrations, "migrations")
+	if err != nil {
+		return nil, fmt.Errorf("read migrations: %w", err)
+	}
+	applied, err = clickhouse.Migrate(ctx, t.Conn, files, clickhouse.Options{Database: database, Cluster: t.Cluster, Sharding: schema.Sharding()})
+	if err != nil {
+		return applied, fmt.Errorf("migrate database %s of ClickHouse: %w", database, err)
+	}
+	return applied, nil
 }
 
 // noteRules notes that tables without facts are of this version's rules. It does not matter who

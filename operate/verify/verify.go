@@ -137,14 +137,8 @@ func (r *Run) create(ctx context.Context) error {
 	if err := r.Drop(ctx, Database); err != nil {
 		return err
 	}
-	files, err := fs.Sub(schema.Migrations, "migrations")
-	if err != nil {
-		return err
-	}
-	if _, err := clickhouse.Migrate(ctx, r.Conn, files, clickhouse.Options{Database: Database, Cluster: r.Cluster}); err != nil {
-		return fmt.Errorf("make database %s: %w", Database, err)
-	}
-	return nil
+	_, err := r.MigrateDatabase(ctx, Database)
+	return err
 }
 
 // empty removes all rows of Database.
