@@ -131,7 +131,7 @@ drill-partitions: deps ## Move running rooms from 4 to 8 partitions over Apache 
 	MINTLAKE_TEST_KAFKA=apache $(GO) test -count=1 -timeout 20m -v -run '^TestDrillPartitions$$' ./e2e
 
 .PHONY: test-scaleout
-test-scaleout: deps ## Kill, freeze, stop and add members of every room under load, 25 times, over Apache Kafka (needs Java and Maven)
+test-scaleout: deps ## Kill, freeze, stop and add members of rooms under load, 25 times, over Apache Kafka (needs Java and Maven)
 	tools/kafka/install.sh
 	MINTLAKE_TEST_KAFKA=apache MINTLAKE_TEST_SCALEOUT=full $(GO) test -count=1 -timeout 40m -v -run '^(TestStandby|TestScaleOut)$$' ./e2e
 

@@ -3,6 +3,7 @@ package e2e
 import (
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +24,18 @@ func kafkaTools(t *testing.T) map[string]string {
 	require.NoError(t, err)
 	jars := filepath.Join(strings.TrimSpace(string(out)), "*")
 	return map[string]string{"kafka-topics.sh": `exec java -cp "` + jars + `" org.apache.kafka.tools.TopicCommand "$@"`}
+}
+
+// TestPageNamesEachTopicWithPartitions: docs/operations.md deletes each topic that has several
+// partitions, and no other. A start refuses those that are left.
+func TestPageNamesEachTopicWithPartitions(t *testing.T) {
+	t.Parallel()
+	pattern := regexp.MustCompile(`--delete --topic '([^']+)'`).FindStringSubmatch(commandsOf(t, "operations.md", "sh partitions move"))
+	require.NotNil(t, pattern)
+	deletes := regexp.MustCompile(`^(` + pattern[1] + `)$`)
+	for _, topic := range schemas.Topics() {
+		require.Equal(t, topic.Partitions > 1, deletes.MatchString(topic.Name), topic.Name)
+	}
 }
 
 // TestDrillPartitions does what docs/operations.md says of another number of partitions, with its

@@ -104,7 +104,8 @@ type Config struct {
 	// BytesPerSecond is how much the walk over missing documents reads. Default 8 MiB.
 	BytesPerSecond int64
 	// maxInFlight bounds the requests that are read and not yet answered. At most half of them are
-	// for documents, and a tenth for those of one domain or address; further ones are put off.
+	// for documents, three quarters with those of domains and addresses that have less than a
+	// thousandth, and a tenth for documents of one domain or address. Further ones are put off.
 	// Default 100,000.
 	maxInFlight int
 	// commitInterval between commits of offsets. Default 100 ms.

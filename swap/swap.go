@@ -4,8 +4,9 @@
 // In: HTTP requests with a key; the chain's accounts over JSON-RPC. Out: quotes, and transactions
 // that a wallet signs.
 // Guarantees: a quote is the venue's own integer arithmetic on the state of each pool at one slot;
-// the answer names the oldest of these slots; nothing is signed or sent; every response that is not
-// a success has the body {statusCode, error, message}. Keys are never in a log or an answer.
+// the answer names the oldest of these slots. Nothing is signed, and only POST /api/v2/send sends.
+// Every response that is not a success has the body {statusCode, error, message}. Keys are never in
+// a log or an answer.
 //
 // venue has the common interfaces, each package below it knows one venue, market finds and reads
 // pools, router chooses pools and routes, lookup reads lookup tables, txn builds transactions; this

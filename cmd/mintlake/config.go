@@ -125,7 +125,7 @@ type Config struct {
 		RereadQuiet      time.Duration `koanf:"reread_quiet" usage:"how long a changed mint must be quiet before it is read again"`
 		RereadMaxWait    time.Duration `koanf:"reread_max_wait" usage:"how long a mint that keeps changing waits to be read again"`
 		MissingPerMinute int           `koanf:"missing_per_minute" usage:"most documents a minute asked for of tokens that were bootstrapped and have none, each host at its own pace; 0 = none"`
-		DocumentSockets  int           `koanf:"document_sockets" usage:"documents fetched at once; one host gets an eighth of them at most, and the walk over missing documents three quarters"`
+		DocumentSockets  int           `koanf:"document_sockets" usage:"documents fetched at once; one host gets an eighth of them at most, an IPFS or Arweave gateway a quarter, and the walk over missing documents three quarters"`
 		DocumentBytes    int64         `koanf:"document_bytes" usage:"bytes a second that the walk over missing documents reads"`
 		RereadCalls      int           `koanf:"reread_calls" usage:"RPC calls a second for changed mints, 50 mints each"`
 	} `koanf:"enrich"`

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// commentColumns is where a comment ends at the latest: docs/ARCHITECTURE.md, "Words".
+	// commentColumns is where a comment ends at the latest: CONTRIBUTING.md.
 	commentColumns = 100
 	tabColumns     = 4
 )

@@ -211,6 +211,8 @@ func comesBack(topic string) string {
 		return "events of API keys. Nothing brings them back: look at each key that was made, changed or revoked in this time"
 	case schemas.TopicEnrichmentRequests:
 		return "requests for facts; they come again when somebody asks for the token"
+	case schemas.TopicBalanceBases:
+		return "open token accounts as they were once a day; the next base has them again"
 	case schemas.TopicTransactions:
 		return "transactions that the stream could replay"
 	default:
