@@ -1,7 +1,7 @@
 // Package message reads the calls of JSON-RPC 2.0 and writes their answers.
 //
-// In: JSON of strangers. Out: calls, or errors in the words of the protocol. Guarantees: the id and
-// the method of a call are bounded; what is encoded is valid JSON.
+// In: JSON of untrusted clients. Out: calls, or errors in the words of the protocol. Guarantees:
+// the id and the method of a call are bounded; what is encoded is valid JSON.
 package message
 
 import (
@@ -31,7 +31,8 @@ const maxMethod = 64
 // maxID bounds the id of a call over WebSocket, in bytes.
 const maxID = 128
 
-// Call is one call. Its encoding has the only members that are sent upstream.
+// Call is one call. Its JSON is what an upstream gets, without any other member of the client's
+// request.
 type Call struct {
 	Version string          `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id,omitempty"`
@@ -60,8 +61,8 @@ type Error struct {
 // Error implements error.
 func (e *Error) Error() string { return e.Message }
 
-// Parse reads one call from valid JSON. Its error is an *Error. With an error, the call still has
-// its id, if that is valid.
+// Parse reads one call from raw, which must be valid JSON. Its error is an *Error. With an error,
+// the call still has its id, if that is valid.
 func Parse(raw json.RawMessage) (Call, error) {
 	var c Call
 	refuse := func(message string) (Call, error) { return c, &Error{Code: CodeInvalidRequest, Message: message} }
@@ -147,7 +148,7 @@ func orNull(id json.RawMessage) json.RawMessage {
 
 func encode(answer any) json.RawMessage {
 	body, err := json.Marshal(answer)
-	if err != nil { // ids come out of valid JSON, and results are our own
+	if err != nil { // cannot happen: ids come out of valid JSON, and results are our own
 		return json.RawMessage(`{"jsonrpc":"2.0","error":{"code":-32603,"message":"Internal error"},"id":null}`)
 	}
 	return body

@@ -8,21 +8,22 @@ import (
 // Why a session ends, whatever it serves.
 var (
 	ErrStops = errors.New("the server stops; connect again")
-	// ErrInternal ends what panicked.
+	// ErrInternal ends a session that panicked.
 	ErrInternal = errors.New("internal error")
 )
 
-// Ending is how a client is given up: once, with a reason.
+// Ending tells all goroutines that serve a client that they must end: once, with a reason. Any
+// goroutine may use it.
 type Ending struct {
 	ended chan struct{}
 	once  sync.Once
 	why   error
 }
 
-// NewEnding returns the Ending of a client that is served.
+// NewEnding returns an Ending that has not been ended.
 func NewEnding() *Ending { return &Ending{ended: make(chan struct{})} }
 
-// End gives up the client, for the reason of the first call.
+// End ends the service of the client. Only the first call counts, and its reason.
 func (e *Ending) End(why error) {
 	e.once.Do(func() {
 		e.why = why
@@ -30,10 +31,10 @@ func (e *Ending) End(why error) {
 	})
 }
 
-// Ended is closed when the client is given up.
+// Ended returns a channel that is closed by the first call of End.
 func (e *Ending) Ended() <-chan struct{} { return e.ended }
 
-// Over returns whether the client was given up.
+// Over returns whether End was called.
 func (e *Ending) Over() bool {
 	select {
 	case <-e.ended:
@@ -43,5 +44,5 @@ func (e *Ending) Over() bool {
 	}
 }
 
-// Why returns the reason. It may be called once Ended is closed.
+// Why returns the reason that End was given. It may be called once Ended is closed.
 func (e *Ending) Why() error { return e.why }

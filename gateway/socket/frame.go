@@ -12,18 +12,20 @@ import (
 )
 
 // frameConn is the connection of a WebSocket. Both the WebSocket library and the session write to
-// it: the library answers pings and closes, the session sends messages. Each write is one or more
-// whole frames.
+// it: the library answers pings and close frames, the session sends messages. Each write is one or
+// more whole frames, so the frames of the two do not mix.
 //
 // The session writes its own frames because the library takes a message as one slice. A message of
-// the stream is two: the subscription's number, and the transaction's JSON, which all clients
-// share. Also, the library's Ping waits for the pong, which would delay the messages behind it.
+// the transaction stream has two parts: the subscription's number, and the transaction's JSON,
+// which all clients share. Also, the library's Ping waits for the pong, which would delay the
+// messages behind it.
 type frameConn struct {
 	net.Conn
 	mu sync.Mutex
 	// closing is set before the close frame is sent: no message may follow it.
 	closing bool
-	// lease counts the sent bytes as usage of the client's key; nil counts nothing.
+	// lease counts the bytes that the session sends as usage of the client's key; nil counts
+	// nothing.
 	lease *keys.Lease
 }
 
@@ -52,11 +54,11 @@ func appendFrame(b []byte, kind byte, n int) []byte {
 	return binary.BigEndian.AppendUint64(append(b, kind, 127), uint64(n))
 }
 
-// scratch pools buffers in which the frames of one write are put together, so that it is one system
-// call. Clients hold no buffer between writes.
+// scratch pools the buffers in which the frames of one write are put together, so that the write is
+// one system call. Clients hold no buffer between writes.
 var scratch = sync.Pool{New: func() any { return &Frames{} }}
 
-// framesSent is how many buffered bytes are written without waiting for more. framesKept is the
+// framesSent is the size in bytes from which on a buffer is full. framesKept is the size of the
 // largest buffer that goes back to the pool.
 const (
 	framesSent = 64 << 10
@@ -105,7 +107,7 @@ func (c *frameConn) send(timeout time.Duration, b []byte) error {
 		return net.ErrClosed
 	}
 	if err := c.SetWriteDeadline(time.Now().Add(timeout)); err != nil {
-		return err // the session ends without telling the client
+		return err // the connection is broken, so the client cannot be told
 	}
 	if _, err := c.Conn.Write(b); err != nil {
 		return err
@@ -135,7 +137,7 @@ type upgrader struct {
 func (u *upgrader) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, both, err := http.NewResponseController(u.ResponseWriter).Hijack()
 	if err != nil {
-		return nil, nil, err // the library adds what it was doing
+		return nil, nil, err // websocket.Accept wraps the error
 	}
 	u.conn = &frameConn{Conn: conn}
 	reader := both.Reader

@@ -37,7 +37,7 @@ const (
 	RefusalsFree   = 10
 )
 
-// Timings are how long a client may take, and how fast it is answered.
+// Timings say how long a client may take, and at which rate it gets error answers.
 type Timings struct {
 	// RefusalsPerSecond is the rate of error answers.
 	RefusalsPerSecond float64
@@ -62,9 +62,10 @@ type Config struct {
 
 // Client is what a session serves.
 type Client interface {
-	// Handle performs a message. It returns the answer, nil for none, and whether that is an error.
+	// Handle performs a message. It returns the answer, nil for none, and whether that is an error
+	// answer.
 	Handle(text []byte) (answer []byte, refused bool)
-	// Answer passes an answer on to Send.
+	// Answer passes an answer of Handle on to Send.
 	Answer(ctx context.Context, answer []byte)
 	// Send sends what the client is to get, pings included, until the connection fails or ctx ends.
 	Send(ctx context.Context)
@@ -77,15 +78,15 @@ type Session struct {
 	lease  *keys.Lease
 	conn   *websocket.Conn
 	frames *frameConn
-	// pinged is when the ping was sent after which neither a pong nor a message came, in Unix
-	// nanoseconds; 0 if there is none.
+	// pinged is when the last ping was sent, as steady.Now gives it; 0 if a pong or a message came
+	// after it.
 	pinged                 atomic.Int64
 	calls, pings, refusals *rate.Limiter
 }
 
-// New returns a session that is not connected yet. The caller may end it by ending. lease is that
-// of the client's key: it counts what is sent, and the session ends when the lease ends. A nil
-// lease restricts and counts nothing.
+// New returns a session that is not connected yet. The caller may end it with ending. lease is that
+// of the client's key: it counts the bytes that are sent, and the session ends when the lease ends.
+// A nil lease counts nothing and does not end.
 func New(cfg Config, lease *keys.Lease, ending *Ending) *Session {
 	return &Session{
 		Ending: ending, cfg: cfg, lease: lease,
@@ -114,8 +115,8 @@ func (s *Session) Accept(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// Run serves the client until it leaves or breaks the protocol, it is given up, its key's lease
-// ends, or something panics.
+// Run serves the client until the client leaves or breaks the protocol, End is called, the lease of
+// the client's key ends, or something panics.
 func (s *Session) Run(ctx context.Context, client Client) {
 	ctx, cancel := context.WithCancel(ctx)
 	var both sync.WaitGroup
@@ -142,8 +143,8 @@ func (s *Session) Run(ctx context.Context, client Client) {
 
 func (s *Session) panicked() { s.End(ErrInternal) }
 
-// sayGoodbye closes the connection with the reason. It waits at most GoodbyeTimeout for the client
-// to read that.
+// sayGoodbye closes the connection with the reason why the session ends. It waits at most
+// GoodbyeTimeout for the client to read the reason.
 func (s *Session) sayGoodbye() {
 	code := websocket.StatusPolicyViolation
 	switch {
@@ -158,9 +159,9 @@ func (s *Session) sayGoodbye() {
 	})
 }
 
-// receive reads and performs the client's messages until the connection fails. It waits if
-// messages, or error answers, come too fast. The wait comes before the answer, so a client that
-// waits for answers before it calls again is slowed down too.
+// receive reads and performs the client's messages until the connection fails. It waits if the
+// client sends messages too fast or gets error answers too fast. It waits before it answers, so a
+// client that calls again only after an answer is slowed down, too.
 func (s *Session) receive(ctx context.Context, client Client) {
 	for {
 		text, ok := readText(ctx, s.conn)
@@ -195,16 +196,17 @@ func (s *Session) receive(ctx context.Context, client Client) {
 	}
 }
 
-// RefusalDelay returns how long an error answer has to wait that comes after Handle has returned.
+// RefusalDelay returns how long an error answer must wait that a Client sends by itself, because it
+// was not ready when Handle returned. The answer counts for Timings.RefusalsPerSecond.
 func (s *Session) RefusalDelay() time.Duration { return s.refusals.Reserve().Delay() }
 
-// Pings returns a ticker of when Ping is to be called.
+// Pings returns a ticker that says when to call Ping. The caller stops it.
 func (s *Session) Pings() *time.Ticker { return time.NewTicker(s.cfg.PingInterval) }
 
 var errNoPong = errors.New("no pong came")
 
-// Ping sends a ping, unless the last one is unanswered; a pong or any message answers it. If the
-// last one has been unanswered for longer than WriteTimeout, Ping returns errNoPong.
+// Ping sends a ping, unless the last ping is unanswered; a pong or any message answers it. If the
+// last ping has been unanswered for longer than WriteTimeout, Ping returns errNoPong.
 func (s *Session) Ping() error {
 	now := steady.Now()
 	switch at := s.pinged.Load(); {

@@ -13,34 +13,35 @@ import (
 //
 // In: what the source's node says of banks, and what the log says of confirmed blocks.
 // Out: items, which clients are told in this order.
-// Guarantees: at most one bank of a slot is told at a time. Before the content of another one, the
-// first and its descendants are withdrawn: each by one noteDead, children first. So a client that
-// drops all that it was told of a slot with each noteDead has the told banks. A bank that the log
-// confirms is told, again if it was withdrawn, and is never withdrawn after that; one that the node
-// confirms, only if the log names another. The memory is bounded whatever the node says. It is
-// pure: no clock, no network.
+// Guarantees: clients are told at most one bank of a slot at a time, the told bank. Before they get
+// content of another bank of the slot, the told bank and its descendants are withdrawn: each by one
+// noteDead, children first. So a client that drops all it has of a slot with each noteDead has the
+// content of the told banks. A bank that the log confirms becomes the told bank, also if it was
+// withdrawn before, and is never withdrawn after that. A bank that only the node confirms is
+// withdrawn if the log names another one. The memory is bounded whatever the node sends. banks uses
+// no clock and no network.
 //
-// Banks are known by the ids that the node gives them, as long as the connection lives. A server
-// may send none: then updates belong to the bank of the slot that was created last, and a second
-// CREATED_BANK or another hash of the block begins another bank. After a reconnect a bank is
-// pending if its slot was told before: its content is held until the hash of its block shows which
-// of the known banks it is, or that it is another one.
+// The node gives each bank an id, which is valid for one connection. A server may send no ids: then
+// an update belongs to the bank of its slot that began last, and a second CREATED_BANK or another
+// hash of the block begins another bank. After a reconnect, a new bank is pending if banks of its
+// slot are known: its content is held until the hash of its block shows which of the known banks it
+// is, or that it is another one.
 //
-// Entry updates are not needed. A node that clears a bank because its block changes its parent
-// says so in an entry_update_parent, and no SLOT_DEAD comes. But then it creates another bank of
-// the slot, which withdraws the first, or none: then the chain goes on without the slot. What comes
-// of the cleared bank after that is known by its id.
+// Entry updates are not needed. If the block of a bank changes its parent, the node clears the bank
+// and says so in an entry_update_parent; no SLOT_DEAD comes. After that it creates another bank of
+// the slot, which withdraws the cleared one, or the chain goes on without the slot, which withdraws
+// it, too. Late updates of the cleared bank are known by its id.
 type banks struct {
 	slots map[uint64]*slotBanks
-	// order are the slots in the order in which they came; the first is the first to be forgotten.
+	// order are the slots in the order in which they came; the first one is forgotten first.
 	order []uint64
-	// serial numbers the banks over all connections.
+	// serial is the serial number of the latest bank; it counts over all connections.
 	serial uint64
 	// repeats are the transactions that came, by the serial of their bank.
 	repeats *repeats
 	// held are the bytes of the transactions in the banks' lists.
 	held int
-	// items is what clients are to be told. The caller takes it.
+	// items are what clients are to be told next. take removes them.
 	items []logItem
 }
 
@@ -50,7 +51,7 @@ type slotBanks struct {
 	list []*bank
 	// told is the bank that clients know; nil if there is none.
 	told *bank
-	// last is the bank that updates without an id belong to: the last one that began in this
+	// last is the bank that updates without an id belong to: the bank that began last in this
 	// connection; nil after a death.
 	last *bank
 	// winner is the bank that is confirmed; named is the confirmed block's hash, which the log may
@@ -58,37 +59,41 @@ type slotBanks struct {
 	winner *bank
 	named  pubkey.Key
 	// skipped says that the confirmed chain has no block here. died says that the slot's last bank
-	// died, void that clients were told of a death or a withdrawal and of no bank since.
+	// died. void says that clients were told of a death or a withdrawal, and of no bank since.
 	skipped, died, void bool
-	// interims has a bit for each status that was told and names no bank.
+	// interims has a bit for each status that clients were told and that belongs to the slot, not
+	// to a bank.
 	interims uint32
 }
 
 // bank is one bank of a slot.
 type bank struct {
 	of *slotBanks
-	// id is the node's; 0 if it tells none. It counts in the connection that told it: old says that
-	// this one is over.
+	// id is the id that the node gave; 0 if it gave none. It is valid only in the connection in
+	// which it came. old says that this connection is over.
 	id     uint64
 	old    bool
 	serial uint64
 	state  bankState
-	// hash is that of its block, parentHash that of the parent's block; zero until they are known.
+	// hash is the hash of the bank's block, parentHash that of the parent's block; zero until they
+	// are known.
 	hash, parentHash pubkey.Key
 	// parentSlot is nil until it is known. parent is the serial of the bank that the parent slot
-	// had then; 0 if it had none.
+	// had when parentSlot became known; 0 if it had none.
 	parentSlot *uint64
 	parent     uint64
 	// created and executed are the statuses that came; block is nil until the block came. shown
-	// says that clients know something of the told bank, ended that they were told of its end.
+	// says that clients were told something of the bank since it became the told bank, ended that
+	// they were told its end.
 	created, executed, shown, ended bool
 	block                           *eventspb.StreamBlock
-	// list are the transactions, to be told again. It is empty once another bank or this one is
-	// confirmed. lost says that transactions of it were dropped before that.
+	// list are the transactions, for when the bank becomes the told bank, perhaps again. It is
+	// emptied when a bank of the slot is confirmed, or if too many bytes are held. lost says that
+	// list may lack transactions.
 	list []*transaction
 	lost bool
 	// count is how many transactions came; atBlock is count when the block came. matched is how
-	// many of a pending bank's are the told bank's, too.
+	// many transactions of a pending bank the told bank has, too.
 	count, atBlock, matched int
 }
 
@@ -97,26 +102,27 @@ type bankState uint8
 const (
 	// bankTold is the slot's told bank.
 	bankTold bankState = iota
-	// bankReplaced is set aside for another bank of the slot, or because the slot is skipped.
+	// bankReplaced is set aside, which means that clients do not have it, for another bank of the
+	// slot or because the slot is skipped.
 	bankReplaced
 	bankDead
 	// bankOrphan is set aside because its parent is.
 	bankOrphan
-	// bankPending is a bank of which nobody knows yet whether it is one of those before a
-	// reconnect.
+	// bankPending is a bank of which it is not known yet whether it is one of the banks from before
+	// a reconnect.
 	bankPending
 )
 
 const (
-	// bankSlots and banksOfSlot bound the banks that are known. A minute and a half of slots is
-	// more than a node replays.
+	// bankSlots bounds the slots that are known, banksOfSlot the banks of one slot. 512 slots are a
+	// minute and a half, which is more than a node replays.
 	bankSlots   = 512
 	banksOfSlot = 8
-	// banksHeld bounds the bytes of transactions that are held until their slot is confirmed: on
-	// mainnet some 10 MB.
+	// banksHeld bounds the bytes of the transactions that are held until their slot is confirmed.
+	// On mainnet these are some 10 MB.
 	banksHeld = 64 << 20
-	// endsKept bounds the told banks of which only the status or only the block came: a server may
-	// leave out blocks.
+	// endsKept bounds the banks that wait because only the status PROCESSED or only the block came:
+	// a server may leave out blocks.
 	endsKept = 16
 )
 
@@ -154,8 +160,7 @@ func (b *banks) slot(slot uint64) *slotBanks {
 	return s
 }
 
-// find returns the bank of this connection with an id, or, for id 0, the last one; nil if there is
-// none.
+// find returns the bank with an id of this connection, or, for id 0, s.last; nil if there is none.
 func (s *slotBanks) find(id uint64) *bank {
 	if id == 0 {
 		return s.last
@@ -168,7 +173,8 @@ func (s *slotBanks) find(id uint64) *bank {
 	return nil
 }
 
-// byHash returns the bank with a hash: the told one, if several have it; nil if there is none.
+// byHash returns the bank with a block hash: the told bank, if several have that hash; nil if none
+// has it.
 func (s *slotBanks) byHash(hash pubkey.Key) (found *bank) {
 	for _, n := range s.list {
 		if n.hash == hash && hash != (pubkey.Key{}) && (found == nil || n == s.told) {
@@ -178,12 +184,13 @@ func (s *slotBanks) byHash(hash pubkey.Key) (found *bank) {
 	return found
 }
 
-// begin adds a bank and finds its state. The bank takes the place of the told one, unless that is
-// confirmed, or nobody knows yet whether it is another one.
+// begin adds a new bank to a slot and finds its state. The bank is pending if banks of an earlier
+// connection are known. It is dead if it has only late updates of a bank that died. Otherwise
+// promote decides.
 func (b *banks) begin(s *slotBanks, id uint64, parent *uint64, created bool) *bank {
 	b.serial++
 	n := &bank{of: s, id: id, serial: b.serial, state: bankReplaced, created: created}
-	dead := s.died && id == 0 && !created // updates that came late
+	dead := s.died && id == 0 && !created // late updates of the bank that died
 	pending := slices.ContainsFunc(s.list, func(other *bank) bool { return other.old })
 	b.join(n)
 	s.last = n
@@ -194,12 +201,13 @@ func (b *banks) begin(s *slotBanks, id uint64, parent *uint64, created bool) *ba
 	case dead:
 		n.state = bankDead
 	default:
-		b.comeNew(n)
+		b.promote(n)
 	}
 	return n
 }
 
-// join adds a bank to its slot's. If there are too many, it forgets one that is not told.
+// join adds a bank to the list of its slot. If the list is full, it forgets the oldest bank that is
+// neither told nor confirmed.
 func (b *banks) join(n *bank) {
 	s := n.of
 	if len(s.list) >= banksOfSlot {
@@ -210,7 +218,8 @@ func (b *banks) join(n *bank) {
 	s.list = append(s.list, n)
 }
 
-// bankOf returns the bank of an update about its content; it begins if it is new.
+// bankOf returns the bank that an update about content belongs to. If the bank is new, bankOf
+// begins it.
 func (b *banks) bankOf(slot, id uint64) *bank {
 	s := b.slot(slot)
 	if n := s.find(id); n != nil {
@@ -219,7 +228,8 @@ func (b *banks) bankOf(slot, id uint64) *bank {
 	return b.begin(s, id, nil, false)
 }
 
-// setParent notes what is known of a bank's parent. A malformed parent is left out.
+// setParent notes the slot and the block hash of a bank's parent; nil and zero are not known. A
+// parent that is not below the bank's slot is malformed and left out.
 func (b *banks) setParent(n *bank, slot *uint64, hash pubkey.Key) {
 	if slot == nil || *slot >= n.of.slot {
 		return
@@ -241,16 +251,18 @@ func (b *banks) setParent(n *bank, slot *uint64, hash pubkey.Key) {
 	}
 }
 
-// created handles CREATED_BANK. It returns whether that came before.
+// created handles CREATED_BANK. It returns whether that status came before.
 func (b *banks) created(slot, id uint64, parent *uint64) (repeated bool) {
 	s := b.slot(slot)
 	n := s.find(id)
 	switch {
+	// A new bank begins: n is not known, or it died, or, without ids, it was created already or has
+	// content.
 	case n == nil, n.state == bankDead && (n.created || id == 0), id == 0 && (n.created || n.count > 0 || n.executed || n.block != nil):
 		if n != nil && id != 0 {
-			n.id = 0 // the node began the same bank again
+			n.id = 0 // the id is now that of the new bank
 		}
-		// What came before may have been of this bank.
+		// What came before CREATED_BANK may have been content of this bank.
 		uncertain := id == 0 && n != nil && !n.created && n.state != bankDead
 		n = b.begin(s, id, parent, true)
 		if uncertain {
@@ -267,15 +279,15 @@ func (b *banks) created(slot, id uint64, parent *uint64) (repeated bool) {
 		b.tellCreated(n)
 		b.settle(n)
 	case bankReplaced, bankDead:
-		// Its content came before this, and another bank, or a death, after that.
+		// The bank's content came before CREATED_BANK, and between the two another bank or a death.
 		n.state = bankReplaced
-		b.comeNew(n)
+		b.promote(n)
 	case bankOrphan, bankPending:
 	}
 	return false
 }
 
-// transaction handles a transaction. It returns whether that came before.
+// transaction handles a transaction. It returns whether the transaction came before.
 func (b *banks) transaction(t *transaction) (repeated bool) {
 	n := b.bankOf(t.slot, t.bank)
 	if b.repeats.addOf(n.serial, t) {
@@ -295,7 +307,8 @@ func (b *banks) transaction(t *transaction) (repeated bool) {
 	return repeated
 }
 
-// add appends a transaction that is new to a bank.
+// add appends a transaction that the bank does not have yet, and tells it if the bank is the told
+// bank.
 func (b *banks) add(n *bank, t *transaction) {
 	n.count++
 	if n.state == bankTold {
@@ -329,7 +342,7 @@ func (b *banks) release(s *slotBanks) {
 	}
 }
 
-// executed handles the status PROCESSED. It returns whether that came before.
+// executed handles the status PROCESSED. It returns whether that status came before.
 func (b *banks) executed(slot, id uint64, parent *uint64) (repeated bool) {
 	n := b.bankOf(slot, id)
 	if n.executed {
@@ -343,7 +356,7 @@ func (b *banks) executed(slot, id uint64, parent *uint64) (repeated bool) {
 	return repeated
 }
 
-// blockCame handles the block of a bank. It returns whether that came before.
+// blockCame handles the block of a bank. It returns whether the block came before.
 func (b *banks) blockCame(id uint64, block *eventspb.StreamBlock) (repeated bool, err error) {
 	slot, hash := block.GetSlot(), pubkey.Key(block.GetBlockhash())
 	n := b.bankOf(slot, id)
@@ -370,9 +383,9 @@ func (b *banks) blockCame(id uint64, block *eventspb.StreamBlock) (repeated bool
 	return repeated, nil
 }
 
-// split begins another bank for a second block of a slot, where the server tells neither ids nor
-// of a second CREATED_BANK. What came after the first block belongs to the second. What both blocks
-// have was left out as a repeat, so the slot is told as a gap, too.
+// split begins another bank for a second block of a slot, if the server sends neither ids nor a
+// second CREATED_BANK. The transactions that came after the first block belong to the new bank.
+// Those that both blocks have were left out as repeats, so clients are told a gap, too.
 func (b *banks) split(n *bank) *bank {
 	begins := min(n.atBlock, len(n.list))
 	rest := n.list[begins:]
@@ -387,7 +400,8 @@ func (b *banks) split(n *bank) *bank {
 	return next
 }
 
-// notWhole notes that transactions of a bank may be missing.
+// notWhole notes that transactions of a bank may be missing, and tells clients if it is the told
+// bank.
 func (b *banks) notWhole(n *bank) {
 	if n.lost = true; n.state == bankTold {
 		b.tellGap(n.of)

@@ -7,13 +7,13 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// maxSkipped bounds the slots without a block before a confirmed one that are remembered as
-// skipped. A leader's window has 4.
+// maxSkipped bounds how many slots before a confirmed block are remembered as skipped. A leader's
+// window has 4 slots.
 const maxSkipped = 64
 
 // confirmed handles a status CONFIRMED or FINALIZED of the node. The two may come in any order, and
-// one without the other; both say the same here. A status without an id names no bank: the log
-// tells the hash of the confirmed block soon.
+// one without the other; both say the same here. A status without an id names no bank and is
+// ignored: the log tells the hash of the confirmed block soon.
 func (b *banks) confirmed(slot, id uint64) {
 	if id == 0 {
 		return
@@ -26,15 +26,15 @@ func (b *banks) confirmed(slot, id uint64) {
 	n := b.bankOf(slot, id)
 	b.decide(n)
 	if told != nil && told != n && n.count == 0 {
-		b.notWhole(n) // until the node brings it
+		b.notWhole(n) // the node has not sent its content yet
 	}
 }
 
-// confirmedBlock handles the end of a slot in the log. That has confirmed blocks only, so it is
-// believed more than the node.
+// confirmedBlock handles the end of a slot in the log. The log has only confirmed blocks, so it
+// overrules the node.
 func (b *banks) confirmedBlock(block *eventspb.StreamBlock) {
 	if len(block.GetBlockhash()) != len(pubkey.Key{}) {
-		return // the source tells none
+		return // the source tells no hashes
 	}
 	s, hash := b.slot(block.GetSlot()), pubkey.Key(block.GetBlockhash())
 	if s.named == hash {
@@ -48,9 +48,9 @@ func (b *banks) confirmedBlock(block *eventspb.StreamBlock) {
 	b.giveUp(s.slot)
 }
 
-// giveUp withdraws told banks of slots long before a confirmed one if their own hash never came:
-// the connection broke, and the node did not bring them again. Whether they are the confirmed ones
-// is not known.
+// giveUp withdraws told banks of slots more than replayBack below a confirmed slot, if the log has
+// named the block hash of the slot but the bank's own hash never came: the connection broke, and
+// the node did not send the bank again. So it is not known whether the bank is the confirmed one.
 func (b *banks) giveUp(confirmed uint64) {
 	for _, slot := range b.order {
 		if s := b.slots[slot]; s.slot+replayBack < confirmed && s.named != (pubkey.Key{}) && s.told != nil && s.told != s.winner {
@@ -60,14 +60,15 @@ func (b *banks) giveUp(confirmed uint64) {
 	}
 }
 
-// decideNamed decides a slot whose confirmed block's hash is known, as far as the banks' are.
+// decideNamed finds the confirmed bank of a slot by the block hash that the log has named. While no
+// bank is known to have that hash, it withdraws a told bank that has another one.
 func (b *banks) decideNamed(s *slotBanks) {
 	if s.named == (pubkey.Key{}) {
 		return
 	}
 	w := s.winner
 	if w != nil && (w.hash == s.named || w == s.told && w.hash == pubkey.Key{}) {
-		return // it is this one, or its hash will tell
+		return // w has this hash, or may have it: its own is not known yet
 	}
 	if n := s.byHash(s.named); n != nil {
 		b.decide(n)
@@ -76,12 +77,13 @@ func (b *banks) decideNamed(s *slotBanks) {
 	s.winner = nil
 	if s.told != nil && s.told.hash != (pubkey.Key{}) {
 		b.withdraw(s.told, bankReplaced, whyConfirmed)
-		b.tellGap(s) // until the node brings it
+		b.tellGap(s) // the node has not sent the confirmed bank yet
 	}
 }
 
-// decide makes a bank the confirmed one of its slot, and its ancestors those of theirs, as far as
-// hashes link them. Each is told if it was not, parents first; others of these slots are withdrawn.
+// decide makes a bank the confirmed one of its slot, and its ancestors the confirmed ones of their
+// slots, as far as hashes link them. It tells each of these banks that is not told, parents first,
+// and withdraws other told banks of their slots.
 func (b *banks) decide(n *bank) {
 	var chain []*bank
 	for p := n; p != nil; p = b.parentOf(p) {
@@ -90,7 +92,7 @@ func (b *banks) decide(n *bank) {
 		}
 		p.of.winner, p.of.skipped = p, false
 		if p.state == bankPending {
-			break // resolve goes on here
+			break // resolve calls decide again
 		}
 		chain = append(chain, p)
 	}
@@ -99,7 +101,7 @@ func (b *banks) decide(n *bank) {
 			b.skip(*p.parentSlot, p.of.slot)
 		}
 		b.replace(p, whyConfirmed)
-		p.executed = true // that status may be missing
+		p.executed = true // the status PROCESSED may be missing
 		b.finish(p)
 		b.release(p.of)
 	}
@@ -108,8 +110,8 @@ func (b *banks) decide(n *bank) {
 	}
 }
 
-// skip notes that the confirmed chain has no block between a slot and its parent, and withdraws
-// those that were told.
+// skip notes that the confirmed chain has no block in the slots between parent and slot, and
+// withdraws the told banks of these slots.
 func (b *banks) skip(parent, slot uint64) {
 	for between := max(parent+1, slot-min(slot, maxSkipped)); between < slot; between++ {
 		s := b.slot(between)
@@ -123,8 +125,9 @@ func (b *banks) skip(parent, slot uint64) {
 	}
 }
 
-// dies handles SLOT_DEAD of the node, which may name a bank. Nothing that is confirmed dies. It
-// returns whether that was told before.
+// dies handles SLOT_DEAD of the node. id names the bank that died; it is 0 if the node names none.
+// A slot with a confirmed bank does not die: dies ignores the status. It returns false if it has
+// told clients of the death.
 func (b *banks) dies(slot, id uint64, why string) (repeated bool) {
 	s := b.slot(slot)
 	if s.winner != nil {
@@ -137,7 +140,7 @@ func (b *banks) dies(slot, id uint64, why string) (repeated bool) {
 		n = &bank{of: s, id: id, serial: b.serial, state: bankDead}
 		b.join(n)
 	case n == nil:
-		n = s.told // of an earlier connection
+		n = s.told // it is of an earlier connection
 	case n.state == bankPending:
 		if known := s.twin(n); known != nil {
 			b.merge(known, n)
@@ -160,7 +163,8 @@ func (b *banks) dies(slot, id uint64, why string) (repeated bool) {
 	return b.tellDead(s, id, why)
 }
 
-// tellDead tells that a slot without a told bank is dead, unless that was told before.
+// tellDead tells clients that a slot without a told bank is dead, unless they know already: then it
+// returns true.
 func (b *banks) tellDead(s *slotBanks, id uint64, why string) (repeated bool) {
 	if s.told != nil || s.void {
 		return true
@@ -171,7 +175,8 @@ func (b *banks) tellDead(s *slotBanks, id uint64, why string) (repeated bool) {
 }
 
 // deadBlock handles a dead slot of the log: the node may have called its block invalid, or the
-// chain goes on without it. quiet says that nobody is told who was not told of the slot's bank.
+// chain goes on without it. quiet says that the death itself is not told: clients are told only
+// that a told bank is withdrawn.
 func (b *banks) deadBlock(slot uint64, quiet bool) {
 	s := b.slot(slot)
 	if s.winner != nil || s.named != (pubkey.Key{}) {
@@ -191,7 +196,8 @@ func (b *banks) deadBlock(slot uint64, quiet bool) {
 	}
 }
 
-// reconnects begins another connection: the ids of the node and what it began count no more.
+// reconnects handles the beginning of another connection: ids of earlier ones are no longer valid,
+// and pending banks are dropped, as no more will come of them.
 func (b *banks) reconnects() {
 	for _, s := range b.slots {
 		s.last = nil
@@ -208,9 +214,9 @@ func (b *banks) reconnects() {
 	}
 }
 
-// twin returns the bank of an earlier connection that a pending bank is: that with the same hash,
-// or the told one, if its hash is not known and the pending bank has all of its transactions. It
-// returns nil if there is none.
+// twin returns the bank of an earlier connection that is the same as the pending bank n: the bank
+// with the same hash, or the told bank, if its hash is not known and n has all of its transactions.
+// It returns nil if there is none.
 func (s *slotBanks) twin(n *bank) (found *bank) {
 	for _, known := range s.list {
 		if known.old && known.hash == n.hash && n.hash != (pubkey.Key{}) && (found == nil || known == s.told) {
@@ -223,7 +229,8 @@ func (s *slotBanks) twin(n *bank) (found *bank) {
 	return found
 }
 
-// resolve ends a bank's pending: it is one that is known, or another one.
+// resolve decides what a pending bank is: the same as a known one, into which it is merged, or
+// another bank.
 func (b *banks) resolve(n *bank) {
 	s := n.of
 	won := s.winner == n
@@ -235,18 +242,19 @@ func (b *banks) resolve(n *bank) {
 	case known != nil:
 		b.merge(known, n)
 		n = known
-	case s.told != nil && s.told.serial > n.serial && !won:
+	case s.told != nil && s.told.serial > n.serial && !won: // a newer bank was told meanwhile
 		n.state = bankReplaced
 	default:
 		n.state = bankReplaced
-		b.comeNew(n)
+		b.promote(n)
 	}
 	if s.winner == nil && (won || n.hash == s.named && n.hash != pubkey.Key{}) {
 		b.decide(n)
 	}
 }
 
-// merge makes a pending bank the known one that it is. What came with it only is told.
+// merge moves the ids, the statuses and the content of a pending bank into the known bank that is
+// the same. Content that the known bank lacked is told.
 func (b *banks) merge(known, n *bank) {
 	s := n.of
 	known.id, known.old, n.id = n.id, false, 0

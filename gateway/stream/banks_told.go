@@ -10,7 +10,7 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// Why a bank is withdrawn. What the chain goes on without is told as deadFork.
+// Why a bank is withdrawn. If the chain goes on without the block, the reason is deadFork.
 const (
 	withdrawn    = "withdrawn: "
 	whyReplaced  = withdrawn + "the node has another block of this slot"
@@ -19,8 +19,9 @@ const (
 	whyUnknown   = withdrawn + "the node did not bring the end of this block"
 )
 
-// comeNew makes a bank the told one, unless the slot is decided or its parent is set aside.
-func (b *banks) comeNew(n *bank) {
+// promote makes a bank the told bank of its slot, unless the slot is decided for another bank or
+// for none, or the bank's parent is set aside.
+func (b *banks) promote(n *bank) {
 	s := n.of
 	switch {
 	case s.skipped, s.winner != nil && s.winner != n, s.named != (pubkey.Key{}) && n.hash != (pubkey.Key{}) && n.hash != s.named:
@@ -47,17 +48,17 @@ func (b *banks) replace(n *bank, why string) {
 	b.tell(n)
 }
 
-// tell makes a bank the told one of its slot, and tells all of it that came.
+// tell makes a bank the told bank of its slot, and tells all that came of it so far.
 func (b *banks) tell(n *bank) {
 	s := n.of
-	if s.void { // the status comes again with this bank
+	if s.void { // the node sends SLOT_COMPLETED again for this bank
 		s.interims &^= 1 << uint32(pb.SlotStatus_SLOT_COMPLETED)
 	}
 	n.state, s.told, s.died, n.shown = bankTold, n, false, false
 	if n.created {
 		b.tellCreated(n)
 	}
-	if n.lost || n.old { // a broken connection may have had more of it
+	if n.lost || n.old { // the connection may have broken before all of an old bank came
 		b.tellGap(s)
 	}
 	for _, t := range n.list {
@@ -66,7 +67,7 @@ func (b *banks) tell(n *bank) {
 	b.finish(n)
 }
 
-// show tells something of a told bank.
+// show tells clients one item of the told bank.
 func (b *banks) show(n *bank, item logItem) {
 	n.shown, n.of.void = true, false
 	b.items = append(b.items, item)
@@ -81,7 +82,8 @@ func (b *banks) tellCreated(n *bank) {
 
 func (b *banks) tellGap(s *slotBanks) { b.note(&note{kind: noteGap, first: s.slot, slot: s.slot}) }
 
-// interim handles a status that names no bank. It returns whether that came before.
+// interim handles a status that belongs to a slot, not to a bank. It returns whether that status
+// came before.
 func (b *banks) interim(slot uint64, status pb.SlotStatus, parent *uint64) (repeated bool) {
 	s, bit := b.slot(slot), uint32(1)<<(uint32(status)&31)
 	if s.interims&bit != 0 {
@@ -92,9 +94,10 @@ func (b *banks) interim(slot uint64, status pb.SlotStatus, parent *uint64) (repe
 	return false
 }
 
-// finish tells the end of a bank once both its status and its block have come. Servers do not agree
-// on which of the two comes first, and whether transactions come between them. If too many banks
-// are incomplete, it tells the end of the lowest one without its block.
+// finish tells the end of a bank once both its status PROCESSED and its block have come. Servers do
+// not agree on which of the two comes first, and whether transactions come between them. If more
+// than endsKept banks have only one of the two, finish stops waiting for the bank with the lowest
+// slot: a told bank that has the status is told as ended without its block.
 func (b *banks) finish(n *bank) {
 	switch {
 	case n.state == bankPending && n.block != nil:
@@ -123,7 +126,7 @@ func (b *banks) finish(n *bank) {
 	case lowest.executed:
 		b.end(lowest, &eventspb.StreamBlock{Slot: lowest.of.slot, ParentSlot: lowest.parentSlot})
 	default:
-		lowest.ended = true
+		lowest.ended = true // the block came: do not wait for PROCESSED any more
 	}
 }
 
@@ -132,7 +135,7 @@ func (b *banks) end(n *bank, block *eventspb.StreamBlock) {
 	b.show(n, logItem{note: &note{at: levelProcessed, kind: noteProcessed, slot: n.of.slot, bank: n.id, end: block}})
 }
 
-// withdraw sets a told bank and its descendants aside, and tells that: children first.
+// withdraw sets a told bank and its descendants aside, and tells clients of each, children first.
 func (b *banks) withdraw(n *bank, state bankState, why string) {
 	for _, child := range slices.Backward(b.descendants(n)) {
 		b.takeBack(child, bankOrphan, whyOrphan, child.id)
@@ -140,7 +143,8 @@ func (b *banks) withdraw(n *bank, state bankState, why string) {
 	b.takeBack(n, state, why, n.id)
 }
 
-// takeBack sets one bank aside. id is the one that clients are told.
+// takeBack sets one told bank aside. If clients have any of its content, it tells them that the
+// bank with this id is dead.
 func (b *banks) takeBack(n *bank, state bankState, why string, id uint64) {
 	s := n.of
 	n.state, n.ended, s.told = state, false, nil
@@ -166,7 +170,8 @@ func (b *banks) after(slot uint64) (list []*slotBanks) {
 	return list
 }
 
-// descendants returns the told descendants of a bank, in ascending order of their slots.
+// descendants returns the told descendants of a bank, in ascending order of their slots. It leaves
+// out confirmed banks and those that follow them.
 func (b *banks) descendants(n *bank) (told []*bank) {
 	family := map[*bank]bool{n: true}
 	for _, s := range b.after(n.of.slot) {
@@ -183,7 +188,8 @@ func (b *banks) descendants(n *bank) (told []*bank) {
 	return told
 }
 
-// restore tells the orphans again that follow told banks, as far as their slots have no told bank.
+// restore tells orphans of later slots again whose parent is a told bank, as far as their own slot
+// has no told bank and is not decided otherwise.
 func (b *banks) restore(after uint64) {
 	for _, s := range b.after(after) {
 		for _, d := range slices.Backward(s.list) {
@@ -198,8 +204,9 @@ func (b *banks) restore(after uint64) {
 	}
 }
 
-// parentOf returns the bank that a bank follows; nil if that is not known. Hashes tell it. As long
-// as they are not known, it is the bank that the parent slot had when the bank began.
+// parentOf returns the bank that n follows; nil if that is not known. It is the bank with
+// n.parentHash. As long as one of the two hashes is not known, it is the bank whose serial is
+// n.parent.
 func (b *banks) parentOf(n *bank) *bank {
 	if n.parentSlot == nil || b.slots[*n.parentSlot] == nil {
 		return nil
@@ -222,8 +229,9 @@ func (b *banks) parentAside(n *bank) bool {
 	return p != nil && p.state != bankTold && p.state != bankPending
 }
 
-// settle corrects what is told after news of a bank's hash or its parent: a bank may turn out to
-// follow one that is set aside, or one that is not, and so may those that follow it.
+// settle corrects what clients were told, after the hash or the parent of a bank became known. The
+// bank, or one that follows it, may turn out to have a parent that is set aside: then it is
+// withdrawn. Or it may turn out to have a told parent: then it is told again.
 func (b *banks) settle(n *bank) {
 	s := n.of
 	switch {

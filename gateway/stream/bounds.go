@@ -22,8 +22,8 @@ type bounds struct {
 	shared proxies.List
 
 	mu sync.Mutex
-	// budgets are by the client's network. One outlives the last connection of its network until it
-	// is full again, so that a client does not get a new one by connecting anew.
+	// budgets are by the client's network. A budget outlives the last connection of its network
+	// until it is full again, so that a client does not get a new budget by connecting anew.
 	budgets map[netip.Prefix]*budget
 	// sweepAt is the number of budgets at which the next sweep runs.
 	sweepAt int
@@ -33,9 +33,9 @@ func newBounds(most, mostOfOne int, shared proxies.List) *bounds {
 	return &bounds{Connections: listen.NewConnections(most, mostOfOne, shared), shared: shared, budgets: map[netip.Prefix]*budget{}}
 }
 
-// enter counts a connection and returns the budget of its address; nil for that of a trusted proxy.
-// If the connection may not be opened, enter counts nothing and returns why. The caller calls Leave
-// once for each connection that was counted.
+// enter counts a connection and returns the budget of its network; nil for the connection of a
+// trusted proxy. If the connection may not be opened, enter counts nothing and returns why. The
+// caller calls Leave once for each connection that was counted.
 func (b *bounds) enter(peer net.Addr) (*budget, *refusal) {
 	switch status, text := b.Enter(peer); status {
 	case 0:
@@ -62,9 +62,9 @@ func (b *bounds) enter(peer net.Addr) (*budget, *refusal) {
 // budgetsKept is the number of budgets below which sweep does nothing.
 const budgetsKept = 1024
 
-// sweep forgets full budgets of addresses that have no connections. The caller holds mu. It is
-// called for each new address, but runs only when there are twice as many budgets as the last run
-// left: so the cost per new address stays constant.
+// sweep forgets full budgets of networks that have no connections. The caller holds mu. It is
+// called for each new network, but does its work only when there are twice as many budgets as it
+// left the last time: so the cost per new network stays constant.
 func (b *bounds) sweep() {
 	if len(b.budgets) < max(budgetsKept, b.sweepAt) {
 		return
@@ -94,8 +94,9 @@ func (r *refusal) write(conn net.Conn) {
 var errSilent = &refusal{endedSilent, http.StatusRequestTimeout, "nothing came on this connection for too long"}
 
 // A refused connection gets the reason in the protocol that it speaks. For that the server waits
-// refusalTime for its first bytes, with refusalsOpen such connections at most, refusalsOfOneOpen of
-// one address. Any other refused connection gets the reason in HTTP/1.1 at once.
+// refusalTime for its first bytes. It does so for at most refusalsOpen connections at one time,
+// refusalsOfOneOpen of one address. Any other refused connection gets the reason in HTTP/1.1 at
+// once.
 const (
 	refusalTime       = 2 * time.Second
 	refusalsOpen      = 64
@@ -128,8 +129,9 @@ func withRefusal(ctx context.Context, conn net.Conn) context.Context {
 	return ctx
 }
 
-// refuseConnection answers a request on a refused connection. If the connection is not refused, it
-// returns false and writes nothing. A probe is answered on a refused connection, too, once.
+// refuseConnection answers a request on a refused connection and returns true. It returns false,
+// and the caller answers the request, if the connection is not refused or the request is a probe. A
+// refused connection is closed after the answer.
 func refuseConnection(w http.ResponseWriter, r *http.Request) bool {
 	why, ok := r.Context().Value(refusalKey{}).(*refusal)
 	if !ok {

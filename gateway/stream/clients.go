@@ -9,7 +9,8 @@ type Client struct {
 	Since     time.Time
 	// Waiting is how many deliveries wait for the client, Buffer how many may.
 	Waiting, Buffer int
-	// LagSlots is how far the oldest waiting transaction is below the highest slot seen.
+	// LagSlots is by how many slots the oldest delivery that waits is below the highest slot seen;
+	// 0 if that delivery is a note.
 	LagSlots uint64
 	// Filters and Addresses count its filters and the addresses in them.
 	Filters, Addresses int

@@ -40,13 +40,13 @@ func (t *transaction) statusUpdate() []byte {
 	t.statusOnce.Do(func() {
 		m, err := t.message()
 		if err != nil {
-			return // parseRecord reads only a part, so the rest may be malformed
+			return // parseTransaction reads only a part, so the rest may be malformed
 		}
 		info := m.GetTransaction()
 		raw, err := goproto.Marshal(&pb.SubscribeUpdateTransactionStatus{
 			Slot: t.slot, Signature: t.signature[:], IsVote: t.vote, Index: info.GetIndex(), Err: info.GetMeta().GetErr(), BankId: t.bank,
 		})
-		if err != nil { // a message that is made here can be encoded
+		if err != nil { // cannot happen: the message is made here
 			return
 		}
 		t.status = appendCreatedAt(protowire.AppendBytes(protowire.AppendTag(nil, fieldUpdateStatus, protowire.BytesType), raw), t.received)
@@ -57,7 +57,7 @@ func (t *transaction) statusUpdate() []byte {
 // update returns an encoded SubscribeUpdate with the transaction. names are the encoded names of
 // the filters. All subscribers share the bytes of the transaction.
 func (t *transaction) update(names []byte) mem.BufferSlice {
-	const room = 32 // tags, the length and the time
+	const room = 32 // bytes for the tags, the length and the time
 	own := append(make([]byte, 0, len(names)+room), names...)
 	own = protowire.AppendTag(own, fieldUpdateTransaction, protowire.BytesType)
 	own = protowire.AppendVarint(own, uint64(len(t.raw)))
@@ -66,7 +66,7 @@ func (t *transaction) update(names []byte) mem.BufferSlice {
 	return mem.BufferSlice{mem.SliceBuffer(own[:before]), mem.SliceBuffer(t.raw), mem.SliceBuffer(own[before:])}
 }
 
-// fieldTimestampSeconds and fieldTimestampNanos are those of google.protobuf.Timestamp.
+// fieldTimestampSeconds and fieldTimestampNanos are fields of google.protobuf.Timestamp.
 const fieldTimestampSeconds, fieldTimestampNanos = 1, 2
 
 // appendCreatedAt appends the field created_at, if at is not zero.
@@ -82,7 +82,8 @@ func appendCreatedAt(update []byte, at time.Time) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(update, fieldUpdateCreatedAt, protowire.BytesType), raw)
 }
 
-// codec is gRPC's codec for protobuf, but passes on a message that is encoded already.
+// codec is gRPC's codec for protobuf, but sends a mem.BufferSlice unchanged, as that is encoded
+// already.
 type codec struct{ encoding.CodecV2 }
 
 func newCodec() codec { return codec{encoding.GetCodecV2(proto.Name)} }

@@ -9,8 +9,8 @@ import (
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 )
 
-// maxCuckooBytes bounds the cuckoo filters of a request's transactions, and, apart from these,
-// those of its transactions_status. That is room for half a million addresses.
+// maxCuckooBytes bounds the cuckoo filters in a request's transactions together, and those in its
+// transactions_status together. It is room for half a million addresses.
 const maxCuckooBytes = 1 << 20
 
 // The only layout of a CuckooFilter's data that the clients' crate, yellowstone-grpc-proto,
@@ -80,8 +80,8 @@ func (c *cuckoo) entries() (n int) {
 }
 
 // hashAddress hashes an address as the clients' crate does: SipHash-2-4 with the keys seed and seed
-// rotated by 32 bits. The input is what Rust's Hash writes: of an address its length in eight bytes
-// and its content, of a fingerprint its two bytes.
+// rotated by 32 bits. The input is what Rust's Hash writes: for an address its length in eight
+// bytes and its content, for a fingerprint its two bytes.
 func hashAddress(seed uint64, a *address) hashed {
 	var text [8 + len(a)]byte
 	binary.LittleEndian.PutUint64(text[:], uint64(len(a)))
@@ -130,8 +130,10 @@ type hashCache struct {
 	valid bool
 }
 
+// reset is called before the cache is used for another transaction.
 func (c *hashCache) reset() { c.valid = false }
 
+// of returns the hashes of the transaction's accounts for a seed.
 func (c *hashCache) of(seed uint64, accounts []address) []hashed {
 	if c.valid && c.seed == seed {
 		return c.list

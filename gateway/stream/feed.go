@@ -22,8 +22,9 @@ const (
 // From them it learns the latest blocks, and which transactions it must recognize as repeats.
 const primed = repeatsKept / 2
 
-// feed reads the topic until ctx ends and publishes the records after the end that the topic had at
-// first. If reading fails for good, it opens the topic again and goes on where it stopped.
+// feed reads the topic until ctx ends. It publishes the records that lie behind the end that the
+// topic had when feed began. If reading fails for good, it opens the topic again and goes on where
+// it stopped.
 func (s *Server) feed(ctx context.Context) error {
 	topics := []string{theLog.Topic}
 	var at map[kafka.TopicPartition]int64
@@ -47,9 +48,9 @@ func (s *Server) feed(ctx context.Context) error {
 	return nil
 }
 
-// beginning returns the offset at which the feed begins to read. It sets s.live, the offset at
-// which the feed begins to deliver, also for the hub. If there is nothing to read before s.live, it
-// closes s.fed.
+// beginning returns the offset at which the feed begins to read. It sets s.live, the first offset
+// that is delivered, and passes it to the hub. If there is nothing to read before s.live, it closes
+// s.fed.
 func (s *Server) beginning(ctx context.Context, topics []string) (map[kafka.TopicPartition]int64, error) {
 	begins, ends, err := kafka.Bounds(ctx, s.deps.Offsets, topics...)
 	if err != nil {
@@ -64,8 +65,8 @@ func (s *Server) beginning(ctx context.Context, topics []string) (map[kafka.Topi
 	return map[kafka.TopicPartition]int64{theLog: from}, nil
 }
 
-// tail publishes the records from the offsets in at on, until reading fails. It advances at.
-// Whenever no records come for stallAfter, it calls checkStall and reads on.
+// tail reads and publishes records until reading fails. It begins at the offsets in at and advances
+// them. Whenever no records come for stallAfter, it calls checkStall and reads on.
 func (s *Server) tail(ctx context.Context, topics []string, at map[kafka.TopicPartition]int64) error {
 	tailer, err := s.deps.OpenTail(topics, maps.Clone(at))
 	if err != nil {
@@ -90,8 +91,8 @@ func (s *Server) tail(ctx context.Context, topics []string, at map[kafka.TopicPa
 }
 
 // publish delivers what the records contain to the subscribers, in order. Records that cannot be
-// read are counted and left out. Records before s.live are only remembered. When all of those were
-// read, publish closes s.fed.
+// read are counted and left out. Records before s.live are not delivered: from them it learns the
+// latest blocks, the repeats and where slots begin. When it has read all of these, it closes s.fed.
 func (s *Server) publish(ctx context.Context, records []kafka.Record) {
 	list := make([]*transaction, 0, len(records))
 	var notes []placedNote
@@ -105,7 +106,7 @@ func (s *Server) publish(ctx context.Context, records []kafka.Record) {
 		for _, item := range s.log.read(record) {
 			if item.note != nil {
 				s.recent.take(item.note)
-				s.processed.hears(ctx, item.note, r.Offset >= s.live)
+				s.processed.handNote(ctx, item.note, r.Offset >= s.live)
 			}
 			switch {
 			case r.Offset < s.live:
@@ -128,10 +129,11 @@ func (s *Server) publish(ctx context.Context, records []kafka.Record) {
 	}
 }
 
-// published counts a batch that has been delivered to all subscribers: it is the hub's finished.
+// published is the hub's finished: it counts the deliveries of a batch, and observes the delay of
+// each transaction.
 func (s *Server) published(b *batch) {
 	s.metrics.delivered.Add(float64(b.delivered.Load()))
-	if b.at != levelLog { // its delay is that of the source
+	if b.at != levelLog { // the histogram is about the way through the log
 		return
 	}
 	for _, t := range b.list {

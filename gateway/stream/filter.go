@@ -19,9 +19,9 @@ type filter struct {
 	vote, failed *bool
 	signature    *signature
 	// A transaction's addresses are its accounts, also those from lookup tables, and the token
-	// owners that owners selects. include demands that one of them is in the list, required that
-	// the whole list is among them, exclude that none is in the list. Each list is sorted and has
-	// no duplicates.
+	// owners that owners selects. include demands that the list contains one of these addresses,
+	// required that these addresses contain the whole list, exclude that the list contains none of
+	// them. Each list is sorted and has no duplicates.
 	include, required, exclude addresses
 	// cuckoo is a compressed list that extends include; nil if there is none.
 	cuckoo *cuckoo
@@ -64,7 +64,7 @@ func (list addresses) has(a address) bool {
 	return ok
 }
 
-// count is how many addresses count for the limits. A cuckoo filter is limited by its bytes
+// count returns how many addresses count for the limits. A cuckoo filter is limited by its bytes
 // instead: see maxCuckooBytes.
 func (f *filter) count() int { return len(f.include) + len(f.required) + len(f.exclude) }
 
@@ -191,8 +191,8 @@ func readFilter(in *pb.SubscribeRequestFilterTransactions) (*filter, error) {
 	return f, f.readNewer(in)
 }
 
-// clip returns text, or an empty text, which is invalid, if it is longer than most: base58 decoding
-// takes quadratic time.
+// clip returns text, or an empty text if text is longer than most bytes. The caller refuses an
+// empty text as it would refuse the long one, and base58 decoding takes quadratic time.
 func clip(text string, most int) string {
 	if len(text) > most {
 		return ""

@@ -6,8 +6,8 @@ import (
 )
 
 // Bounds of the transactions that wait for their slot to be finalized. Mainnet finalizes a slot
-// with its confirmation; a chain that votes does so after 32 slots, at 400 ms each: that are 60 MB
-// of transactions that touch the programs of ingest.
+// when it confirms it. A chain with vote transactions does so after 32 slots of 400 ms. In that
+// time 60 MB of transactions come that touch the programs that ingest subscribes to.
 const (
 	heldBytes = 512 << 20
 	heldSlots = 512
@@ -22,8 +22,9 @@ type finals struct {
 	bytes int
 	// root is the highest finalized slot; 0 while none is known.
 	root uint64
-	// droppedFrom and droppedTo are the first and the last slot that was dropped while no finalized
-	// slot was known, as far as finalized has not told them; 0 if there is none.
+	// droppedFrom and droppedTo are the first and the last of the slots that hold has dropped while
+	// no finalized slot was known, and that finalized has not returned as a gap yet. Both are 0 if
+	// there are none.
 	droppedFrom, droppedTo uint64
 }
 
@@ -46,10 +47,11 @@ func (f *finals) of(slot uint64) *finalSlot {
 	return s
 }
 
-// hold keeps a transaction. If too much is held then, it drops the oldest slot. isLost is true if
-// that slot must be told as missing now. While no finalized slot is known, finalized tells it: no
-// live subscriber can wait for finalized transactions then, but one may before the dropped slot is
-// finalized, and a replay waits all the time.
+// hold keeps a transaction until its slot is finalized. If it then holds too much, it drops the
+// oldest slot. isLost says that the caller must tell subscribers now that the slot lost is missing.
+// While no finalized slot is known, isLost is false, and finalized returns the gap later: no live
+// subscriber can wait for finalized transactions yet, but one may come before the dropped slot is
+// finalized, and a replay waits from its beginning.
 func (f *finals) hold(t *transaction) (lost uint64, isLost bool) {
 	s := f.of(t.slot)
 	s.list = append(s.list, t)
@@ -75,7 +77,7 @@ func (f *finals) hold(t *transaction) (lost uint64, isLost bool) {
 }
 
 // ended keeps the end of a slot. If the slot was finalized before its end came, as when a missed
-// slot is filled later, its transactions are released with its end.
+// slot is filled later, ended moves its transactions into end.final.
 func (f *finals) ended(end *note) {
 	f.of(end.slot).end = end
 	if end.slot <= f.root {
@@ -83,9 +85,9 @@ func (f *finals) ended(end *note) {
 	}
 }
 
-// finalized releases the slots up to the note's, in ascending order. A finalized slot finalizes all
-// slots before it, even if the source does not report them. It returns a gap if slots up to the
-// note's were dropped and not told; otherwise nil.
+// finalized moves the held slots up to n.slot into n.final, in ascending order. A finalized slot
+// finalizes all slots before it, even if the source does not report them. If hold has dropped slots
+// up to n.slot of which subscribers were not told yet, finalized returns their gap; otherwise nil.
 func (f *finals) finalized(n *note) (gap *note) {
 	f.root = max(f.root, n.slot)
 	for slot := range f.slots {

@@ -61,7 +61,8 @@ func (b *budget) take(now time.Time, c cost) (wait time.Duration) {
 		}
 	}
 	if wait > longestWait {
-		// The latest first: CancelAt does not give back tokens that later reservations rely on.
+		// Cancel the latest first: CancelAt does not give back tokens that later reservations rely
+		// on.
 		for _, r := range slices.Backward(taken) {
 			r.CancelAt(now)
 		}
@@ -81,7 +82,7 @@ const prefaceBytes, frameHead = len(http2.ClientPreface), 9
 type traffic struct {
 	// http2 is set for HTTP/2. Other connections have no frames: only their bytes count.
 	http2 bool
-	began bool
+	began bool // the preface was counted
 	head  [frameHead]byte
 	got   int  // bytes of head that were read
 	left  int  // bytes until the next frame header

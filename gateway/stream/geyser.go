@@ -24,7 +24,7 @@ import (
 	"github.com/mintlake/mintlake/solana/yellowstone"
 )
 
-// tokenHeader carries the RPC key, from the specification.
+// tokenHeader is the metadata that carries the RPC key, as at other Yellowstone servers.
 const tokenHeader = "x-token"
 
 // maxRequestBytes bounds one message of a client; 50,000 addresses take 2.3 MB.
@@ -51,9 +51,9 @@ func (s *Server) newGRPC() *grpc.Server {
 	return server
 }
 
-// keepalive returns gRPC's settings for connections, without its pings. They read the wall clock:
-// after that was set back they end each healthy connection within half a minute. A client that is
-// gone is found by the kernel (listen.TCP), or by its full buffer.
+// keepalive returns gRPC's settings for connections, without gRPC's pings: these read the wall
+// clock, and when it is set back they end each healthy connection within half a minute. A client
+// that is gone is noticed by the kernel's TCP keepalive (listen.TCP), or because its queue is full.
 func (s *Server) keepalive() keepalive.ServerParameters {
 	const never = time.Duration(math.MaxInt64)
 	return keepalive.ServerParameters{Time: never, MaxConnectionIdle: s.cfg.idleTimeout}
@@ -93,7 +93,7 @@ func (g *geyser) Ping(_ context.Context, in *pb.PingRequest) (*pb.PongResponse, 
 	return &pb.PongResponse{Count: in.GetCount()}, nil
 }
 
-// Subscribe implements geyser.Geyser. Each request replaces the filters; one with a ping is
+// Subscribe implements geyser.Geyser. Each request replaces the filters. A request with a ping is
 // answered with a pong and changes nothing.
 func (g *geyser) Subscribe(stream grpc.BidiStreamingServer[pb.SubscribeRequest, pb.SubscribeUpdate]) error {
 	sub, err := g.hub.add(leaseOf(stream.Context()).ID(), formGRPC, g.cfg.buffer)
@@ -104,7 +104,7 @@ func (g *geyser) Subscribe(stream grpc.BidiStreamingServer[pb.SubscribeRequest, 
 	defer g.hub.remove(sub)
 	g.metrics.subscriptions.WithLabelValues(formGRPC).Inc()
 	// receive and send have a goroutine each. A client that does not read blocks send. This
-	// goroutine can still end the stream when the hub gives up the subscriber.
+	// goroutine can still end the stream when the hub cuts the subscriber off.
 	ended := make(chan error, 2)
 	pongs := make(chan int32, 1)
 	go func() { ended <- g.guarded(func() error { return g.receive(stream, sub, pongs) }) }()
@@ -119,7 +119,7 @@ func (g *geyser) Subscribe(stream grpc.BidiStreamingServer[pb.SubscribeRequest, 
 	}
 }
 
-// guarded returns the error of work; if work panics, the status Internal.
+// guarded calls work and returns its error. If work panics, it returns the status Internal.
 func (s *Server) guarded(work func() error) (err error) {
 	defer panics.Catch(s.deps.Logger, s.metrics.panics, func() { err = endStatus(socket.ErrInternal) })
 	return work()
@@ -138,7 +138,7 @@ func endStatus(why error) error {
 
 // receive applies the client's requests to sub until the stream ends. An error ends the stream.
 func (g *geyser) receive(stream grpc.BidiStreamingServer[pb.SubscribeRequest, pb.SubscribeUpdate], sub *subscriber, pongs chan<- int32) error {
-	var replayGate *gate // of the stream's replay: it serves later filters, too
+	var replayGate *gate // of the stream's replay, which serves the filters of later requests, too
 	filtered, replayAt := false, levelLog
 	for {
 		in, err := stream.Recv()
@@ -180,12 +180,12 @@ func (g *geyser) receive(stream grpc.BidiStreamingServer[pb.SubscribeRequest, pb
 			return g.refuseGRPC(refused)
 		}
 		filtered = filtered || len(filters)+len(watches) > 0
-		var again *replay
+		var r *replay
 		if in.FromSlot != nil {
-			if again, err = g.newReplay(stream.Context(), sub, *in.FromSlot, at); err != nil {
+			if r, err = g.newReplay(stream.Context(), sub, *in.FromSlot, at); err != nil {
 				return g.replayStatus(err)
 			}
-			replayGate, replayAt = again.gate, at
+			replayGate, replayAt = r.gate, at
 		}
 		for _, f := range filters {
 			f.gate = replayGate
@@ -193,31 +193,32 @@ func (g *geyser) receive(stream grpc.BidiStreamingServer[pb.SubscribeRequest, pb
 		for _, w := range watches {
 			w.gate = replayGate
 		}
-		if err := g.apply(stream.Context(), sub, filters, watches, again); err != nil {
+		if err := g.apply(stream.Context(), sub, filters, watches, r); err != nil {
 			return err
 		}
 	}
 }
 
-// apply makes filters and watches the subscriber's, and runs a replay for them; again may be nil.
-func (g *geyser) apply(ctx context.Context, sub *subscriber, filters []namedFilter, watches []*watch, again *replay) error {
+// apply makes filters and watches the subscriber's, and starts a replay for them; r may be nil.
+// After an error the replay was released.
+func (g *geyser) apply(ctx context.Context, sub *subscriber, filters []namedFilter, watches []*watch, r *replay) error {
 	g.hub.setWatches(sub, watches)
 	if err := g.hub.setFilters(sub, filters); err != nil {
 		g.metrics.refused.WithLabelValues(formGRPC, "full").Inc()
-		if again != nil {
-			again.release()
+		if r != nil {
+			r.release()
 		}
 		return status.Error(codes.ResourceExhausted, err.Error())
 	}
-	if again != nil {
-		go again.run(ctx)
+	if r != nil {
+		go r.run(ctx)
 	}
 	leaseOf(ctx).SetAddresses(askedFor(filters))
 	return nil
 }
 
 // filtersOf reads the filters and the watches of a request. It refuses what this stream does not
-// offer: if that were ignored, the client would wait for ever.
+// offer, because a client whose request was ignored would wait for ever.
 func (g *geyser) filtersOf(in *pb.SubscribeRequest, at level) ([]namedFilter, []*watch, error) {
 	filters, err := readFilters(in.Transactions, limits{g.cfg.maxFilters, g.cfg.maxAddresses})
 	if err != nil {
@@ -255,12 +256,12 @@ func (g *geyser) filtersOf(in *pb.SubscribeRequest, at level) ([]namedFilter, []
 	return filters, watches, nil
 }
 
-// refusedFields are the fields of requests that this stream does not serve. Those of accounts,
-// blocks and entries are refused with the whole filter, as this stream has none of these.
+// refusedFields are the fields of requests that this stream does not serve. It need not list fields
+// of the filters for accounts, blocks and entries, because these filters are refused as a whole.
 var refusedFields = yellowstone.Refused{"geyser.SubscribeRequest.block_footer"}
 
-// levelOf returns the level of a request. Without a commitment that is the one of the log. Its
-// errors are gRPC statuses.
+// levelOf returns the level of a request; levelLog if commitment is nil. Its errors are gRPC
+// statuses.
 func (g *geyser) levelOf(commitment *pb.CommitmentLevel) (level, error) {
 	if commitment == nil {
 		return levelLog, nil
@@ -285,8 +286,8 @@ func (g *geyser) refuseRequest(err error) error {
 }
 
 // replayStatus returns the gRPC status of a replay that cannot begin. A slot that is too old gives
-// OUT_OF_RANGE, as in Yellowstone, with the oldest slot in a google.rpc.ErrorInfo. Any error but
-// that and errReplays is reported as a log that cannot be read.
+// OUT_OF_RANGE, as in Yellowstone, with the oldest slot in a google.rpc.ErrorInfo. Too many replays
+// give RESOURCE_EXHAUSTED. Any other error is reported as a log that cannot be read.
 func (g *geyser) replayStatus(err error) error {
 	var old *oldSlotError
 	switch {
@@ -295,7 +296,7 @@ func (g *geyser) replayStatus(err error) error {
 		refused, detailErr := status.New(codes.OutOfRange, err.Error()).WithDetails(&errdetails.ErrorInfo{
 			Reason: "SLOT_TOO_OLD", Domain: "mintlake", Metadata: map[string]string{"oldest_slot": strconv.FormatUint(old.oldest, 10)},
 		})
-		if detailErr != nil { // a detail that is made here can be encoded
+		if detailErr != nil { // cannot happen: the detail is made here
 			return status.Error(codes.OutOfRange, err.Error())
 		}
 		return refused.Err()
@@ -343,7 +344,7 @@ func (g *geyser) send(stream grpc.BidiStreamingServer[pb.SubscribeRequest, pb.Su
 	}
 }
 
-// sendNotes sends the notes that do not wait behind transactions.
+// sendNotes sends the subscriber's notes that do not wait behind transactions.
 func (g *geyser) sendNotes(stream grpc.ServerStream, sub *subscriber) error {
 	for d, ok := sub.notes.pop(); ok; d, ok = sub.notes.pop() {
 		if err := g.sendOne(stream, d); err != nil {
@@ -353,12 +354,14 @@ func (g *geyser) sendNotes(stream grpc.ServerStream, sub *subscriber) error {
 	return nil
 }
 
+// sendOne sends a delivery: a note, or a transaction as up to two updates, one for the filters of
+// transactions and one for those of transactions_status.
 func (g *geyser) sendOne(stream grpc.ServerStream, d delivery) error {
 	if d.note != nil {
 		return stream.SendMsg(d.slotUpdate())
 	}
-	// An update has two parts: the names of the subscriber's filters, and what all subscribers
-	// share.
+	// An update consists of the names of the subscriber's filters, and of bytes that all
+	// subscribers share.
 	if names := d.names(false); names != nil {
 		if err := stream.SendMsg(d.tx.update(names)); err != nil {
 			return err
@@ -370,7 +373,7 @@ func (g *geyser) sendOne(stream grpc.ServerStream, d delivery) error {
 	}
 	status := d.tx.statusUpdate()
 	if status == nil {
-		return nil // no message can say less
+		return nil // the transaction cannot be decoded, so there is no status to send
 	}
 	return stream.SendMsg(mem.BufferSlice{mem.SliceBuffer(names), mem.SliceBuffer(status)})
 }

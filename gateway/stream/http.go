@@ -7,6 +7,7 @@ import (
 	"github.com/mintlake/mintlake/internal/httpjson"
 )
 
+// refuse counts a refused request and answers it with an error.
 func (s *Server) refuse(w http.ResponseWriter, status int, reason, message string) {
 	s.metrics.refused.WithLabelValues(formWebSocket, reason).Inc()
 	httpjson.WriteError(w, status, message)
@@ -40,7 +41,7 @@ func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveReady answers whether the topic is being read.
+// serveReady answers 200 once live delivery has begun, 503 before.
 func (s *Server) serveReady(w http.ResponseWriter) {
 	select {
 	case <-s.fed:

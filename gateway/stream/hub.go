@@ -15,7 +15,7 @@ import (
 	"github.com/mintlake/mintlake/gateway/socket"
 )
 
-// Why a subscriber's stream ends.
+// Why a subscriber is cut off, and why a new one is refused.
 var (
 	errLagged = errors.New("the client reads slower than the chain writes; subscribe again, with narrower filters or a faster reader")
 	errFull   = errors.New("the server has as many subscribers as it may")
@@ -25,29 +25,30 @@ var (
 type subscriber struct {
 	*socket.Ending
 	shard *shard
-	// out has the deliveries in the order of the log, notes those that never wait behind them.
+	// out has the transactions to send, in order, and the notes that wait behind them. notes has
+	// the notes that do not wait.
 	out, notes *queue
 	// key is the name of the client's key, form is grpc or websocket.
 	key, form string
 	since     time.Time
 
 	// change is held while the filters are replaced. It guards entries, the current filters, and
-	// gone, which says that the subscriber was removed. Matching reads neither: it reads the index,
-	// and the fields of entry that shard.mu guards.
+	// gone, which says that the subscriber was removed. Matching needs none of these fields: it
+	// reads the index, and the fields of entry that shard.mu guards.
 	change  sync.Mutex
 	entries []*entry
 	gone    bool
 
 	// Guarded by shard.mu: hits are the filters that want the transaction that is being matched.
-	// tick is the number of the pass that set hits. If the shard is at a later pass, hits are old
-	// and count for nothing. watches are the subscriber's watches.
+	// tick is the number of the pass that set hits. If shard.tick is higher, hits are stale.
+	// watches are the subscriber's watches.
 	tick    uint64
 	hits    []*entry
 	watches []*watch
 }
 
-// batch is a list of transactions in the order of delivery. Every shard processes all of it; the
-// last one to finish calls hub.finished.
+// batch is a list of transactions in the order of delivery. Every shard processes the whole batch.
+// The last shard to finish calls hub.finished.
 type batch struct {
 	list []*transaction
 	// at is levelLog or levelProcessed.
@@ -71,6 +72,7 @@ const batchesAhead = 4
 // shards, one for each core. Each shard has an index of its subscribers' filters and matches all
 // transactions in their order, so each subscriber gets its own in that order.
 type hub struct {
+	// most bounds the subscribers, mostAddresses the addresses in the filters of all of them.
 	most          int
 	mostAddresses int64
 	shards        []*shard
@@ -81,8 +83,10 @@ type hub struct {
 	mu          sync.RWMutex
 	subscribers map[*subscriber]struct{}
 	closed      bool
-	gone        sync.WaitGroup
+	gone        sync.WaitGroup // counts the subscribers that were not removed yet
 
+	// addresses counts the addresses in all filters. slot is the highest slot seen in the log.
+	// lagged counts the subscribers that were cut off because they fell behind.
 	addresses atomic.Int64
 	slot      atomic.Uint64
 	lagged    atomic.Uint64
@@ -108,12 +112,12 @@ func (h *hub) run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// add makes a subscriber, in the shard that has the fewest. The subscriber gets nothing until it
-// has filters or watches. Up to buffer deliveries may wait for it, and notesBehind notes beside
-// them.
+// add makes a subscriber, in the shard with the fewest subscribers. The subscriber gets nothing
+// until it has filters or watches. Up to buffer deliveries may wait for it, and maxNotes notes
+// beside them.
 func (h *hub) add(key, form string, buffer int) (*subscriber, error) {
 	s := &subscriber{
-		out: newQueue(buffer), notes: newQueue(notesBehind), Ending: socket.NewEnding(), key: key, form: form, since: time.Now(),
+		out: newQueue(buffer), notes: newQueue(maxNotes), Ending: socket.NewEnding(), key: key, form: form, since: time.Now(),
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -151,7 +155,7 @@ func (h *hub) remove(s *subscriber) {
 	h.gone.Done()
 }
 
-// setWatches replaces the subscriber's watches. One that is removed gets none.
+// setWatches replaces the subscriber's watches. It does nothing if the subscriber was removed.
 func (h *hub) setWatches(s *subscriber, watches []*watch) {
 	s.change.Lock()
 	defer s.change.Unlock()
@@ -163,7 +167,8 @@ func (h *hub) setWatches(s *subscriber, watches []*watch) {
 // setFilters replaces the subscriber's filters between two transactions: each transaction is
 // matched either against the old filters or against the new ones. A filter that is in both keeps
 // its place in the index. Matching goes on meanwhile. If all subscribers together would have too
-// many addresses, setFilters changes nothing and returns an error.
+// many addresses, setFilters changes nothing and returns an error. It does nothing if the
+// subscriber was removed.
 func (h *hub) setFilters(s *subscriber, filters []namedFilter) error {
 	s.change.Lock()
 	defer s.change.Unlock()
@@ -206,8 +211,8 @@ func addressesIn(filters []namedFilter) (n int) {
 	return n
 }
 
-// askedFor counts the addresses that a key's limit and its usage count: those of all filters, and
-// the entries of their cuckoo filters.
+// askedFor counts the addresses for the limit and the usage of a key: those in all filters, and the
+// entries of their cuckoo filters.
 func askedFor(filters []namedFilter) int {
 	n := addressesIn(filters)
 	for _, f := range filters {
@@ -223,8 +228,8 @@ func (h *hub) count() int {
 }
 
 // publish passes transactions and notes of the log to all shards. It waits for a busy shard, until
-// ctx ends, but never for a client: a subscriber whose queue is full is given up. Only one
-// goroutine may call it.
+// ctx ends, but never for a client: a subscriber whose queue is full is cut off. Only one goroutine
+// may call it.
 func (h *hub) publish(ctx context.Context, list []*transaction, notes ...placedNote) {
 	for _, t := range list {
 		h.frequency.add(t.accounts)
@@ -238,7 +243,8 @@ func (h *hub) publish(ctx context.Context, list []*transaction, notes ...placedN
 	h.publishAt(ctx, levelLog, list, notes...)
 }
 
-// publishAt is publish for what is not of the log, too. Any goroutine may call it.
+// publishAt passes transactions and notes of a level to all shards. Unlike publish, it does not
+// update h.slot and h.frequency. Any goroutine may call it.
 func (h *hub) publishAt(ctx context.Context, at level, list []*transaction, notes ...placedNote) {
 	b := &batch{list: list, at: at, notes: notes}
 	b.left.Store(int32(len(h.shards)))
@@ -251,7 +257,7 @@ func (h *hub) publishAt(ctx context.Context, at level, list []*transaction, note
 	}
 }
 
-// begin sets the offset at which live delivery begins.
+// begin tells all shards the offset at which live delivery begins.
 func (h *hub) begin(offset int64) {
 	for _, s := range h.shards {
 		s.mu.Lock()
@@ -311,7 +317,7 @@ func (f *frequency) add(list []address) {
 	}
 }
 
-// delay returns how long ago t was received; false if that is not known.
+// delay returns how long ago Mintlake received t; false if that is not known.
 func (t *transaction) delay() (time.Duration, bool) {
 	return time.Since(t.received), !t.received.IsZero()
 }

@@ -44,7 +44,7 @@ func (s *Server) admitGRPC(ctx context.Context, fullMethod string) (keys.Pass, e
 	if refused != nil {
 		return pass, s.refuseGRPC(refused)
 	}
-	method := path.Base(fullMethod) // known: gRPC has refused methods that the service lacks
+	method := path.Base(fullMethod) // a known name: gRPC has refused methods that the service lacks
 	if refused = pass.Method(method); refused == nil {
 		_, refused = pass.Take(1)
 	}
@@ -133,7 +133,7 @@ type leasedStream struct {
 type leaseKey struct{}
 
 // SendMsg implements grpc.ServerStream. The message's bytes, before any compression, count as usage
-// of the key. A message that is encoded already is a transaction.
+// of the key. A message that is a mem.BufferSlice is encoded already.
 func (l *leasedStream) SendMsg(m any) error {
 	if err := l.ServerStream.SendMsg(m); err != nil {
 		return err

@@ -6,20 +6,23 @@ import "errors"
 type level uint8
 
 const (
-	// levelLog is when the record comes. The commitment is then Config.Commitment.
+	// levelLog is the level of transactions that come as soon as the log has them. Their commitment
+	// is Config.Commitment.
 	levelLog level = iota
-	// levelFinal is when the slot is finalized, on a stream whose own commitment is lower.
+	// levelFinal is the level of transactions that come when their slot is finalized, on a stream
+	// whose Config.Commitment is lower.
 	levelFinal
-	// levelProcessed is when the source's node has executed the transaction: see processed.
+	// levelProcessed is the level of transactions that come when the node of Config.Processed has
+	// executed them. They do not come from the log.
 	levelProcessed
 
-	levels = iota
+	levels = iota // how many there are
 )
 
-// errProcessed refuses the commitment processed on a stream that does not have it.
+// errProcessed refuses the commitment processed on a stream without Config.Processed.
 var errProcessed = errors.New("commitment: processed is not served: this stream begins at confirmed, as ingest reads no block that may still lose its fork; its operator can add it (stream.processed)")
 
-// errLiveOnly refuses a replay of what is only processed.
+// errLiveOnly refuses a replay at the commitment processed.
 var errLiveOnly = errors.New("from_slot: what is processed comes live only, as the log begins at confirmed; leave from_slot out, or ask for confirmed or finalized")
 
 // errNotFinal refuses finalized while no finalized slot is known.
@@ -28,7 +31,7 @@ var errNotFinal = errors.New("commitment: the source has not told of any finaliz
 // errVotes refuses filters for votes.
 var errVotes = errors.New("vote: true is not served: this stream has no votes, as ingest asks its source for none")
 
-// commitments in ascending order.
+// commitments are the names of the commitments, in ascending order.
 var commitments = []string{"processed", "confirmed", "finalized"}
 
 func commitmentRank(name string) (int, bool) {

@@ -23,8 +23,8 @@ type note struct {
 	// of the slots from first to slot are missing.
 	end   *eventspb.StreamBlock
 	first uint64
-	// final are the slots that are finalized with this note. late marks a noteGap that concerns
-	// only those who want finalized transactions.
+	// final are the slots that are finalized with this note. late marks a noteGap that only watches
+	// at levelFinal want.
 	final []*finalSlot
 	late  bool
 	// why is set for noteStalled and noteDead.
@@ -55,10 +55,11 @@ func (n *note) ofLog() bool { return n.at == levelLog && !n.ofStall() }
 
 func (n *note) ofStall() bool { return n.kind == noteStalled || n.kind == noteResumed }
 
-// deadFork is why a slot of the log is dead. The log does not say whether its block was invalid.
+// deadFork is the reason that clients are told for a dead slot of the log. The log does not say
+// whether its block was invalid.
 const deadFork = "the chain goes on without this block"
 
-// logItem is what a record contains: a transaction or a note.
+// logItem is one item that a record contains: a transaction or a note.
 type logItem struct {
 	tx   *transaction
 	note *note
@@ -75,7 +76,8 @@ type logRecord struct {
 	status *eventspb.StreamStatus
 }
 
-// decodeRecord decodes a record. If it is malformed, the result has an offset all the same.
+// decodeRecord decodes a record. If the record is malformed, it returns an error and a result that
+// has only the offset and the tip.
 func decodeRecord(r kafka.Record) (*logRecord, error) {
 	out := &logRecord{offset: r.Offset, tip: tipOf(&r)}
 	var err error
@@ -113,7 +115,8 @@ type logReader struct {
 	metrics *metrics
 	// ended is the highest slot whose end was read; 0 if that is not known.
 	ended uint64
-	// finals holds transactions until they are finalized; nil if nobody wants that.
+	// finals holds transactions until they are finalized; nil if nobody wants finalized
+	// transactions.
 	finals *finals
 	// items is reused by each call.
 	items []logItem
@@ -136,9 +139,8 @@ func (l *logReader) read(r *logRecord) []logItem {
 	return l.items
 }
 
-// transaction reads a transaction, unless it is a repeat. With finals it also holds the transaction
-// until its slot is finalized. If another slot must be dropped for that, a late gap follows the
-// transaction.
+// transaction appends t to the items, unless it is a repeat. With finals it also holds t until its
+// slot is finalized. If finals has no room and loses a slot, a late gap follows t.
 func (l *logReader) transaction(t *transaction) {
 	if l.repeats.add(t.slot, t.signature) {
 		l.metrics.repeated.Inc()
@@ -148,14 +150,14 @@ func (l *logReader) transaction(t *transaction) {
 	if l.finals == nil {
 		return
 	}
-	// Others want it now, and their JSON should not be held.
+	// Subscribers that want t now make JSON of it, which should not be held.
 	if slot, lost := l.finals.hold(t.withoutCache()); lost {
 		l.note(&note{offset: t.offset, kind: noteGap, first: slot, slot: slot, late: true})
 	}
 }
 
-// end reads the end of a slot. There is a gap before the slot if the end of its parent was not
-// read. There is a gap in the slot if the writer left transactions out.
+// end reads the end of a slot. If the end of its parent was not read, it appends a gap up to the
+// parent first. If the writer left transactions of the slot out, it appends a gap of the slot.
 func (l *logReader) end(offset int64, end *eventspb.StreamBlock) {
 	slot := end.GetSlot()
 	if l.ended > 0 && end.ParentSlot != nil && slot > l.ended && end.GetParentSlot() > l.ended {
@@ -188,7 +190,7 @@ func (l *logReader) status(offset int64, status *eventspb.StreamStatus) {
 			l.finals.forget(status.GetSlot())
 		}
 		l.note(&note{offset: offset, kind: noteDead, slot: status.GetSlot(), why: deadFork})
-	case eventspb.StreamSlotStatus_STREAM_SLOT_STATUS_UNSPECIFIED: // a newer writer's
+	case eventspb.StreamSlotStatus_STREAM_SLOT_STATUS_UNSPECIFIED: // unknown to this version
 	}
 }
 

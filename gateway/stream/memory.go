@@ -41,22 +41,22 @@ type marks struct {
 	list []mark // slots and offsets ascend
 }
 
-// add keeps offset, if that is of the first record whose tip is slot or higher. If there are too
-// many marks, it drops the older half.
-func (m *marks) add(slot uint64, offset int64) {
+// add takes the tip and the offset of a record. It keeps them if the tip is higher than that of
+// every record before. If there are too many marks, it drops the older half.
+func (m *marks) add(tip uint64, offset int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if n := len(m.list); n > 0 && slot <= m.list[n-1].slot {
+	if n := len(m.list); n > 0 && tip <= m.list[n-1].slot {
 		return
 	}
 	if len(m.list) >= marksKept {
 		m.list = slices.Clone(m.list[marksKept/2:])
 	}
-	m.list = append(m.list, mark{slot, offset})
+	m.list = append(m.list, mark{tip, offset})
 }
 
-// find returns the offset of the first record whose tip is slot or higher. It returns false if that
-// record may lie before the first mark, or has not been read yet.
+// find returns the offset of the first record whose tip, the highest slot up to it, is slot or
+// higher. It returns false if that record may lie before the first mark, or has not been read yet.
 func (m *marks) find(slot uint64) (int64, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -67,7 +67,7 @@ func (m *marks) find(slot uint64) (int64, bool) {
 	return m.list[i].offset, true
 }
 
-// probeTimeout bounds recordAt.
+// probeTimeout bounds a call of recordAt, and a shared call of lookForExtent.
 const probeTimeout = 10 * time.Second
 
 // recordAt returns the first record at offset or after it.
@@ -93,8 +93,8 @@ type logExtent struct {
 	begin, end int64
 }
 
-// extent returns the log's. All who ask at the same time share one look. It returns errNoSlot, with
-// both offsets, if the log is empty.
+// extent returns the extent of the log. All who ask at the same time share one call of
+// lookForExtent. If the log is empty, it returns errNoSlot together with both offsets.
 func (s *Server) extent(ctx context.Context) (logExtent, error) {
 	return s.looking.Do(ctx, "", probeTimeout, s.lookForExtent)
 }
@@ -114,7 +114,7 @@ func (s *Server) lookForExtent(ctx context.Context) (logExtent, error) {
 	}
 	b.oldest = tipOf(&first)
 	if b.begin > 0 {
-		b.oldest++ // retention may have taken the beginning of this one
+		b.oldest++ // retention may have deleted the beginning of the first slot
 	}
 	return b, nil
 }
@@ -130,7 +130,7 @@ func (s *Server) locate(ctx context.Context, slot uint64) (int64, error) {
 		return 0, err
 	case slot < b.oldest:
 		return 0, &oldSlotError{slot, b.oldest}
-	case slot == b.oldest: // marks need not have it, and a bisection would open a dozen connections
+	case slot == b.oldest: // marks may lack it, and bisect would open a dozen connections
 		return b.begin, nil
 	}
 	if offset, ok := s.marks.find(slot); ok && offset >= b.begin {
@@ -139,8 +139,9 @@ func (s *Server) locate(ctx context.Context, slot uint64) (int64, error) {
 	return s.bisect(ctx, slot, b.begin, b.end)
 }
 
-// bisect is locate between two offsets, for as many as MaxReplays at one time: each looks into the
-// log a dozen times. One more waits up to Config.replayPatience; then the error is errReplays.
+// bisect is locate by binary search between two offsets. At most Config.MaxReplays searches run at
+// one time, because each reads the log a dozen times. A further one waits up to
+// Config.replayPatience, then returns errReplays.
 func (s *Server) bisect(ctx context.Context, slot uint64, begin, end int64) (int64, error) {
 	waiting, cancel := context.WithTimeoutCause(ctx, s.cfg.replayPatience, errReplays)
 	defer cancel()
@@ -148,9 +149,9 @@ func (s *Server) bisect(ctx context.Context, slot uint64, begin, end int64) (int
 		return 0, context.Cause(waiting)
 	}
 	defer s.locating.Release(1)
-	// Bisect by the tips, which never fall, with one exception: a writer that was killed writes its
-	// last slots again. Then the bisection may find the first copy of a slot or the second one.
-	// Either will do: the second copy is whole, and the later slots lie behind it.
+	// The search compares tips, which never fall, with one exception: a writer that was killed
+	// writes its last slots again. Then the search may find the first copy of a slot or the second
+	// one. Both are right: the second copy is whole, and the later slots lie behind it.
 	for begin < end {
 		middle := begin + (end-begin)/2
 		r, err := s.recordAt(ctx, middle)

@@ -25,7 +25,7 @@ type metrics struct {
 	floods           prometheus.Counter
 	stalls           prometheus.Counter
 	panics           prometheus.Counter
-	// processed has the metrics of what is processed.
+	// processed has the metrics of the commitment processed.
 	processed processedMetrics
 }
 

@@ -17,7 +17,7 @@ const (
 	fieldLookupKey, fieldLookupWritable, fieldLookupReadonly    = 1, 2, 3
 	fieldInstructionProgram, fieldInstructionAccounts           = 1, 2
 	fieldInstructionData                                        = 3
-	fieldInstructionStackHeight                                 = 4 // of inner ones only
+	fieldInstructionStackHeight                                 = 4 // of inner instructions only
 	fieldConfigFee, fieldConfigUnits                            = 1, 2
 	fieldConfigLoaded, fieldConfigHeap                          = 3, 4
 )

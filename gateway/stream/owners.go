@@ -7,14 +7,14 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// tokenBalance is one of a transaction's token balances before or after it.
+// tokenBalance is the token balance of one account before or after a transaction.
 type tokenBalance struct {
 	account uint64 // index among the transaction's accounts
 	owner   address
 	amount  string
 }
 
-// tokenOwners are the owners of a transaction's token balances.
+// tokenOwners are the owners of all token balances of a transaction, and of those that it changed.
 type tokenOwners struct{ all, changed []address }
 
 // ownersOf returns the token owners that count as addresses of the transaction. The first call
@@ -58,8 +58,8 @@ func readOwners(raw []byte) (owners tokenOwners) {
 	return owners
 }
 
-// readBalances reads a transaction's token balances. It leaves out balances without an owner, as
-// old blocks have them.
+// readBalances reads a transaction's token balances. It leaves out balances without an owner, which
+// old blocks have.
 func readBalances(raw []byte) (before, after []tokenBalance, err error) {
 	ofMeta := func(meta []byte) error {
 		f := protofields.Fields{Rest: meta}

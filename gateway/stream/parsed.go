@@ -10,8 +10,8 @@ import (
 )
 
 // The encoding jsonParsed is Agave's (transaction-status, parse_accounts.rs and
-// parse_instruction.rs). An instruction of a known program has its type and its arguments by name.
-// Any other one has its accounts as addresses and its data in base58.
+// parse_instruction.rs). An instruction that a parser knows has its type and its arguments by name.
+// Any other instruction has its accounts as addresses and its data in base58.
 
 // jsonKey is an account of a transaction.
 type jsonKey struct {
@@ -35,7 +35,7 @@ type jsonParsedMessage struct {
 	Config       *txwire.Config `json:"transactionConfig,omitempty"`
 }
 
-// jsonRecognized is an instruction of a known program.
+// jsonRecognized is an instruction that the parser of its program knows.
 type jsonRecognized struct {
 	Program   string `json:"program"`
 	ProgramID string `json:"programId"`
@@ -44,12 +44,13 @@ type jsonRecognized struct {
 	StackHeight *uint32 `json:"stackHeight"`
 }
 
+// jsonCall is the type of an instruction, and its accounts and arguments by name.
 type jsonCall struct {
 	Type string         `json:"type"`
 	Info map[string]any `json:"info"`
 }
 
-// jsonPartly is any other instruction.
+// jsonPartly is an instruction without a parser, or that its parser does not know.
 type jsonPartly struct {
 	ProgramID   string   `json:"programId"`
 	Accounts    []string `json:"accounts"`
@@ -88,9 +89,9 @@ var reserved = map[string]bool{
 	"Sysvar1111111111111111111111111111111111111": true,
 }
 
-// keysOf returns all accounts, with which of them sign and which are writable. A program that an
-// instruction of the message calls is not writable, unless the transaction names upgradeableLoader.
-// What is reserved is never writable.
+// keysOf returns all accounts, and says which of them sign and which are writable. A program that
+// an instruction of the message calls is not writable, unless the transaction names
+// upgradeableLoader. A reserved account is never writable.
 func keysOf(m *pb.Message, meta *pb.TransactionStatusMeta) []jsonKey {
 	h := m.GetHeader()
 	all, static := allKeys(m, meta), len(m.GetAccountKeys())

@@ -32,14 +32,14 @@ func parseMemo(_ []string, data []byte) any {
 }
 
 // arguments reads an instruction's data from the start. bad is set if the data are too short or a
-// text is not UTF-8; what is read then means nothing.
+// text is not UTF-8. What was read then means nothing.
 type arguments struct {
 	data []byte
 	bad  bool
 }
 
-// take returns the next n bytes. If there are fewer, it returns zeros: enough for a value of up to
-// 32 bytes.
+// take returns the next n bytes. If there are fewer, it sets bad and returns zeros, 32 at most, so
+// that callers can read a value all the same.
 func (a *arguments) take(n uint64) []byte {
 	if n > uint64(len(a.data)) {
 		a.data, a.bad = nil, true
@@ -81,8 +81,8 @@ func (a *arguments) optionalKey() any {
 	return a.key()
 }
 
-// call returns a call whose info names the first accounts; nil if there are fewer accounts than
-// names.
+// call returns a jsonCall of type kind whose info has the first accounts under names; nil if there
+// are fewer accounts than names.
 func call(kind string, accounts []string, names ...string) *jsonCall {
 	if len(accounts) < len(names) {
 		return nil
@@ -94,8 +94,8 @@ func call(kind string, accounts []string, names ...string) *jsonCall {
 	return c
 }
 
-// with adds arguments, as name, value, name, value. It returns nil if c is nil or the data were
-// bad.
+// with adds arguments to c.Info: pairs are name, value, name, value. It returns an untyped nil,
+// which parser.parse returns for a malformed instruction, if c is nil or a.bad is set.
 func (c *jsonCall) with(a *arguments, pairs ...any) any {
 	if c == nil || a.bad {
 		return nil

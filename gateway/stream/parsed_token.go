@@ -96,11 +96,11 @@ func parseDataSize(accounts []string, a *arguments) any {
 	return c.with(a, "extensionTypes", names)
 }
 
-// batchToken is the instruction that has others in it. It must not have itself in it.
+// batchToken is the instruction that contains other instructions. It must not contain a batchToken.
 const batchToken = 255
 
-// parseBatch reads instructions one after the other: the number of accounts, that of bytes, the
-// bytes. All must be known, or the batch is not.
+// parseBatch reads the instructions of a batch. Each is the number of its accounts and the length
+// of its data, one byte each, and the data. If one of them is unknown, the batch is unknown.
 func parseBatch(accounts []string, a *arguments) any {
 	list := []any{}
 	for len(a.data) > 0 {
@@ -161,8 +161,9 @@ func parseSetAuthority(accounts []string, a *arguments) any {
 		"authorityType", authorityTypes[kind], "newAuthority", a.optionalKey())
 }
 
-// signed names the account after those that c has named already: the authority. If more accounts
-// follow, the authority is a multisig and they are its signers.
+// signed adds the authority to c.Info: the first account after those that c has already. Its name
+// is one. If more accounts follow, the authority is a multisig: its name is multisig, and the
+// accounts that follow are its signers.
 func signed(c *jsonCall, accounts []string, one, multisig string) *jsonCall {
 	if c == nil || len(accounts) <= len(c.Info) {
 		return nil
@@ -192,7 +193,7 @@ func (a *arguments) tokenAmount() jsonAmount {
 }
 
 // decimal returns the number digits divided by 10 to the power of decimals, without zeros at the
-// end: 1.5 for 1500 and 3.
+// end: "1.5" for "1500" and 3.
 func decimal(digits string, decimals int) string {
 	if decimals == 0 {
 		return digits

@@ -19,15 +19,15 @@ import (
 	"github.com/mintlake/mintlake/solana/yellowstone"
 )
 
-// ProcessedConfig is a Geyser server that brings what is processed. Zero values take the defaults
-// named at each field.
+// ProcessedConfig names the Geyser server that the stream follows at the commitment processed. Zero
+// values take the defaults named at each field.
 type ProcessedConfig struct {
 	// Endpoint is https://host:port or http://host:port; empty = none.
 	Endpoint string
 	// Token is sent as x-token; empty = none.
 	Token string
-	// silence is how long the connection may be without any message before it is given up. Default
-	// 15 s; servers ping every 10 s, and answer our pings.
+	// silence is how long no message may come before the connection is closed. Default 15 s;
+	// servers ping every 10 s, and answer our pings.
 	silence time.Duration
 	// firstPause is the pause after a first failure. It doubles up to maxPause. Defaults 250 ms and
 	// 10 s.
@@ -41,8 +41,8 @@ func (c ProcessedConfig) withDefaults() ProcessedConfig {
 	return c
 }
 
-// processed follows a Geyser server at the commitment processed. What it brings goes to subscribers
-// at levelProcessed, live only: nothing of it is stored, and the log does not have it.
+// processed follows a Geyser server at the commitment processed. What the server sends goes to
+// subscribers at levelProcessed, live only: it is not stored, and the log does not have it.
 //
 // One goroutine keeps a session open (processed_session.go). Another one, publish, handles what the
 // sessions receive.
@@ -51,21 +51,22 @@ type processed struct {
 	cfg      ProcessedConfig
 	upstream yellowstone.Server
 	recent   recent
-	// received has what the sessions receive, heard what the log says of slots.
+	// received passes on what the sessions receive, heard the notes of the log about ended and dead
+	// slots.
 	received chan received
 	heard    chan heard
-	// scanner notes what the node sends and is not known.
+	// scanner counts what the server sends and this version does not know.
 	scanner *unknowns.Scanner
 	// tip is the highest slot that has ended; 0 while there is none.
 	tip atomic.Uint64
 
 	// Only the goroutine of publish uses the fields below.
 	banks *banks
-	// ended is the slot up to which nothing is missing, or was told as a gap. It is set with the
+	// ended is the slot up to which nothing is missing, or clients were told a gap; 0 before the
 	// first update.
 	ended uint64
-	// resuming is set from the begin of a session until it is known whether updates are missing.
-	// replays says that the session asked for a replay.
+	// resuming is set from the beginning of a session until it is known whether updates are
+	// missing. replays says that the session asked for a replay.
 	resuming, replays bool
 	// list and notes are what the next flush publishes.
 	list  []*transaction
@@ -75,15 +76,17 @@ type processed struct {
 	stalled bool
 }
 
-// received is a message of a session, or the begin of one.
+// received is a message of a session, or says that a session begins.
 type received struct {
 	message []byte
 	at      time.Time
-	// begins is set for the begin of a session; replays if it asked for a replay.
+	// begins says that a session begins: then message is nil. replays says that it asked for a
+	// replay.
 	begins, replays bool
 }
 
-// heard is what the log says of a slot. live is false for what was there before this process.
+// heard is a note of the log about a slot. live is false if the log had it before this process
+// began.
 type heard struct {
 	note *note
 	live bool
@@ -127,7 +130,7 @@ func (p *processed) run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// publish handles what the sessions receive until ctx ends.
+// publish handles what the sessions receive and what the log says, until ctx ends.
 func (p *processed) publish(ctx context.Context) {
 	p.last = time.Now()
 	tick := time.NewTicker(max(p.server.cfg.stallAfter/4, time.Millisecond))
@@ -138,7 +141,7 @@ func (p *processed) publish(ctx context.Context) {
 			return
 		case r := <-p.received:
 			p.take(r)
-			for range len(p.received) { // what waits goes out together
+			for range len(p.received) { // all that waits goes out in one flush
 				p.take(<-p.received)
 			}
 		case h := <-p.heard:
@@ -160,7 +163,7 @@ func (p *processed) flush(ctx context.Context) {
 	p.list, p.notes = nil, nil
 }
 
-// checkStall tells subscribers if nothing has come for stallAfter, once for each stall.
+// checkStall tells subscribers if no update has come for stallAfter, once for each stall.
 func (p *processed) checkStall(now time.Time) {
 	if p.stalled || now.Sub(p.last) < p.server.cfg.stallAfter {
 		return
@@ -171,7 +174,8 @@ func (p *processed) checkStall(now time.Time) {
 	p.note(&note{kind: noteStalled, slot: p.tip.Load(), why: stalledProcessed})
 }
 
-// came notes that an update came. It tells subscribers if there was a stall.
+// came notes that an update came. If there was a stall, it tells subscribers that the stall is
+// over.
 func (p *processed) came(at time.Time) {
 	p.last = at
 	if p.stalled {
@@ -188,8 +192,8 @@ func (p *processed) note(n *note) {
 // Fields of SubscribeUpdate.
 const fieldUpdateSlotStatus, fieldUpdateBlockMeta = 3, 7
 
-// take handles one message. Those of no interest are ignored, and those that cannot be read are
-// counted.
+// take handles a message or the beginning of a session. A message that cannot be read is counted
+// and left out.
 func (p *processed) take(r received) {
 	if r.begins {
 		p.resuming, p.replays = p.ended > 0, r.replays
@@ -226,11 +230,11 @@ func (p *processed) read(r received) error {
 	return f.Err
 }
 
-// told publishes what is new in an update about a slot, after a gap if there is one. The first
-// update of a session tells whether others are missing. If the server replays, it repeats what came
-// before. Otherwise all is missing from the last slot that ended up to this one, of which the
-// beginning may be missing.
-func (p *processed) told(slot uint64, repeated bool) {
+// tellUpdate publishes what banks made of an update about a slot. repeated says that the update
+// came before. The first updates of a session show whether others are missing: if the server
+// replays, it repeats an update that came before, and nothing is missing. Otherwise tellUpdate
+// publishes a gap first, from the last ended slot up to this one, whose beginning may be missing.
+func (p *processed) tellUpdate(slot uint64, repeated bool) {
 	switch {
 	case p.ended == 0:
 		p.ended = slot - min(slot, 1)
@@ -247,7 +251,7 @@ func (p *processed) told(slot uint64, repeated bool) {
 	p.tellBanks()
 }
 
-// tellBanks publishes what banks has for clients.
+// tellBanks collects what banks has for clients, for the next flush.
 func (p *processed) tellBanks() {
 	for _, item := range p.banks.take() {
 		n := item.note
@@ -267,7 +271,8 @@ func (p *processed) tellBanks() {
 	}
 }
 
-// ends notes the end of a slot. If its parent is beyond what has ended, updates are missing.
+// ends notes the end of a slot. If its parent is above p.ended, updates are missing, and ends tells
+// a gap.
 func (p *processed) ends(n *note) {
 	if parent := n.end.GetParentSlot(); n.slot > p.ended && parent > p.ended && parent < n.slot {
 		p.gap(parent)
@@ -288,13 +293,13 @@ func (p *processed) transaction(value []byte, at time.Time) error {
 		return err
 	}
 	if !t.vote {
-		p.told(t.slot, p.banks.transaction(t))
+		p.tellUpdate(t.slot, p.banks.transaction(t))
 	}
 	return nil
 }
 
-// status handles the status of a slot. Clients are told those from confirmed on with the log; here
-// they say which of several banks is confirmed.
+// status handles the status of a slot. Clients get the statuses confirmed and finalized from the
+// log; here these only say which of several banks is confirmed.
 func (p *processed) status(value []byte) error {
 	var in pb.SubscribeUpdateSlot
 	if err := proto.Unmarshal(value, &in); err != nil {
@@ -303,11 +308,11 @@ func (p *processed) status(value []byte) error {
 	slot, bank := in.GetSlot(), in.GetBankId()
 	switch status := in.GetStatus(); status {
 	case pb.SlotStatus_SLOT_PROCESSED:
-		p.told(slot, p.banks.executed(slot, bank, in.Parent))
+		p.tellUpdate(slot, p.banks.executed(slot, bank, in.Parent))
 	case pb.SlotStatus_SLOT_CREATED_BANK:
-		p.told(slot, p.banks.created(slot, bank, in.Parent))
+		p.tellUpdate(slot, p.banks.created(slot, bank, in.Parent))
 	case pb.SlotStatus_SLOT_FIRST_SHRED_RECEIVED, pb.SlotStatus_SLOT_COMPLETED:
-		p.told(slot, p.banks.interim(slot, status, in.Parent))
+		p.tellUpdate(slot, p.banks.interim(slot, status, in.Parent))
 	case pb.SlotStatus_SLOT_DEAD:
 		if !p.banks.dies(slot, bank, cmp.Or(in.GetDeadError(), "the node calls its block invalid")) {
 			p.server.metrics.processed.dead.Inc()
@@ -345,7 +350,7 @@ func (p *processed) block(value []byte) error {
 	if err != nil {
 		return err
 	}
-	p.told(in.GetSlot(), repeated)
+	p.tellUpdate(in.GetSlot(), repeated)
 	return nil
 }
 
@@ -358,10 +363,10 @@ func hashOf(text string) ([]byte, error) {
 	return hash[:], nil
 }
 
-// hears is called with each note of the log before it is published. The log tells which blocks are
-// confirmed, and of dead slots that the node does not: those whose block is valid, but on a fork
-// that was given up.
-func (p *processed) hears(ctx context.Context, n *note, live bool) {
+// handNote passes a note of the log on to publish. The caller passes each note before it delivers
+// it. The log tells which blocks are confirmed. It also tells of dead slots that the node does not
+// call dead, because their block is valid but its fork was given up.
+func (p *processed) handNote(ctx context.Context, n *note, live bool) {
 	if p == nil || n.kind != noteDead && n.kind != noteEnd {
 		return
 	}

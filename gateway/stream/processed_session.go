@@ -20,16 +20,17 @@ import (
 )
 
 const (
-	// maxUpdate is the largest message in bytes: a transaction with its logs.
+	// maxUpdate bounds one message of the server in bytes. The largest is a transaction with its
+	// logs.
 	maxUpdate = 16 << 20
-	// replayBack is how many slots before the last one that ended a new session asks for: blocks of
-	// other forks may have been under way.
+	// replayBack is how many slots before the last ended slot the replay of a new session begins:
+	// blocks of other forks may not have been complete.
 	replayBack = 8
 )
 
 type processedMetrics struct {
 	records, bad, repeated, gaps, dead, withdrawn prometheus.Counter
-	// sessions counts those that received news.
+	// sessions counts the sessions that received a transaction, a slot or a block.
 	sessions prometheus.Counter
 }
 
@@ -49,11 +50,12 @@ func newProcessedMetrics() processedMetrics {
 	}
 }
 
-// follow keeps a session open, one after the other, until ctx ends.
+// follow runs one session after the other until ctx ends. The pauses between them grow while no
+// news comes.
 func (p *processed) follow(ctx context.Context) {
 	delays := backoff.NewExponentialBackOff()
 	delays.InitialInterval, delays.MaxInterval = p.cfg.firstPause, p.cfg.maxPause
-	plain := false // no replay: the server refused the last one
+	plain := false // ask for no replay, because the server refused the last one
 	for failures := uint(1); ctx.Err() == nil; failures++ {
 		var from uint64
 		if tip := p.tip.Load(); tip > 0 && !plain {
@@ -68,7 +70,7 @@ func (p *processed) follow(ctx context.Context) {
 			delays.Reset()
 			failures = 1
 		}
-		if bits.OnesCount(failures) == 1 { // sampled
+		if bits.OnesCount(failures) == 1 { // log failures 1, 2, 4, 8 and so on
 			p.server.deps.Logger.Warn("connection for what is processed given up", "err", err, "failures", failures)
 		}
 		_ = pause.For(ctx, delays.NextBackOff()) // the loop ends with ctx
@@ -76,7 +78,7 @@ func (p *processed) follow(ctx context.Context) {
 }
 
 // refusesReplay returns whether a session's error may be about its from_slot. Servers without a
-// replay answer with various codes: it may be any that has no other reason.
+// replay answer with various codes, so every code counts that has no other usual reason.
 func refusesReplay(err error) bool {
 	refused, ok := status.FromError(err)
 	if !ok {
@@ -100,8 +102,9 @@ func isNews(message []byte) (news bool) {
 	return news // take counts a message that cannot be read
 }
 
-// session is one connection. It asks for a replay from a slot on, unless from is 0. It returns why
-// it ended, and whether news came before.
+// session opens a connection and passes on what comes, until the connection ends. If from is not 0,
+// it asks for a replay from that slot on. It returns why the connection ended, and whether news
+// came before.
 func (p *processed) session(ctx context.Context, from uint64) (came bool, err error) {
 	conn, err := p.upstream.Connect(grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxUpdate), grpc.ForceCodecV2(yellowstone.RawCodec{})))
 	if err != nil {
@@ -115,7 +118,7 @@ func (p *processed) session(ctx context.Context, from uint64) (came bool, err er
 		return false, err
 	}
 	if err := stream.SendMsg(p.request(from)); err != nil {
-		return false, stream.RecvMsg(&[]byte{}) // has the reason
+		return false, stream.RecvMsg(&[]byte{}) // returns why the server ended the stream
 	}
 	go p.keepAlive(ctx, stream)
 	silent := time.AfterFunc(p.cfg.silence, func() { cancel(fmt.Errorf("no message for %s", p.cfg.silence)) })
@@ -139,7 +142,7 @@ func (p *processed) session(ctx context.Context, from uint64) (came bool, err er
 	}
 }
 
-// hand passes something on to publish.
+// hand passes a message, or the beginning of the session, on to publish.
 func (p *processed) hand(ctx context.Context, r received) {
 	select {
 	case p.received <- r:
@@ -147,7 +150,8 @@ func (p *processed) hand(ctx context.Context, r received) {
 	}
 }
 
-// keepAlive pings the server: some close connections on which the client says nothing.
+// keepAlive pings the server, because some servers close connections on which the client sends
+// nothing.
 func (p *processed) keepAlive(ctx context.Context, stream grpc.ClientStream) {
 	for id := int32(1); ; id++ {
 		if pause.For(ctx, p.cfg.silence/2) != nil {

@@ -21,14 +21,13 @@ const (
 )
 
 // queue holds the deliveries that a subscriber has not been sent yet. It is a ring buffer that
-// doubles when it is full, up to most, and frees its memory when it is empty. Its elements are
-// references: an idle subscriber holds nothing, and a slow one shares its transactions with the
-// others.
+// doubles when it is full, up to most deliveries. When it is empty it frees a ring above queueKept.
+// A delivery refers to its transaction, which a slow subscriber shares with the others.
 type queue struct {
 	mu   sync.Mutex
 	ring []delivery
-	head int
-	n    int
+	head int // index of the oldest delivery
+	n    int // deliveries in the queue
 	most int
 	// ready has a value if the queue has deliveries and nobody has received the value yet. Whoever
 	// receives it pops until the queue is empty.
@@ -95,7 +94,7 @@ func (q *queue) pop() (delivery, bool) {
 			q.ring, q.head = nil, 0
 		}
 		select {
-		case <-q.ready: // whoever received this would find nothing
+		case <-q.ready: // whoever received this value would find the queue empty
 		default:
 		}
 	}

@@ -23,7 +23,7 @@ const (
 	validFor = 150
 )
 
-// recent remembers the latest blocks.
+// recent remembers the latest blocks, and the highest finalized slot.
 type recent struct {
 	mu        sync.Mutex
 	blocks    []*eventspb.StreamBlock // ascending by slot
@@ -69,7 +69,7 @@ func compareSlot(b *eventspb.StreamBlock, slot uint64) int {
 	return 0
 }
 
-// root is the highest finalized slot; 0 when none is known.
+// root returns the highest finalized slot; 0 while none is known.
 func (r *recent) root() uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -100,7 +100,8 @@ func (r *recent) byHash(hash pubkey.Key) *eventspb.StreamBlock {
 	return nil
 }
 
-// covers returns whether all blocks are known whose hashes are valid at a height.
+// covers returns whether recent has all blocks whose hashes are valid at a block height: the last
+// validFor.
 func (r *recent) covers(height uint64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -119,8 +120,8 @@ func (r *recent) covers(height uint64) bool {
 	return false
 }
 
-// latestAt returns the highest block at a commitment, or, without one, at the stream's own. of has
-// the blocks of that commitment.
+// latestAt returns the highest block at a commitment. A nil commitment is the stream's own. of is
+// the recent that has the blocks of that commitment.
 func (g *geyser) latestAt(commitment *pb.CommitmentLevel) (b *eventspb.StreamBlock, of *recent, err error) {
 	at, err := g.levelOf(commitment)
 	if err != nil {
@@ -182,7 +183,8 @@ func (g *geyser) IsBlockhashValid(_ context.Context, in *pb.IsBlockhashValidRequ
 	}
 	of := blocks.byHash(hash)
 	if of == nil && !blocks.covers(latest.GetBlockHeight()) {
-		return nil, errBlocksMissing // who takes a valid hash for an invalid one sends twice
+		// A client that believes its valid hash expired sends its transaction twice.
+		return nil, errBlocksMissing
 	}
 	valid := of != nil && of.GetSlot() <= latest.GetSlot() && of.GetBlockHeight()+validFor >= latest.GetBlockHeight()
 	return &pb.IsBlockhashValidResponse{Slot: latest.GetSlot(), Valid: valid}, nil

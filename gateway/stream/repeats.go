@@ -10,10 +10,11 @@ import (
 const repeatsKept = 1 << 17
 
 // repeats recognizes transactions that came before. The topic has some of them twice: a provider
-// repeats blocks after a reconnect, and two ingest processes write the same ones for a moment when
-// one takes over from the other. Only one goroutine may use it.
+// repeats blocks after a reconnect, and two ingest processes write the same transactions for a
+// moment when one takes over from the other. Only one goroutine may use it.
 //
-// It keeps hashes in two sets. When young is full, it becomes older, and what was older is dropped.
+// It keeps hashes in two sets. When young has repeatsKept hashes, it becomes older, and the set
+// that was older is dropped.
 type repeats struct {
 	seed         maphash.Seed
 	young, older map[uint64]struct{}
@@ -32,8 +33,8 @@ func (r *repeats) add(slot uint64, signature signature) bool {
 	return r.addHash(maphash.Bytes(r.seed, place[:]))
 }
 
-// addOf is add for a bank. The same transaction with another result or at another index is a new
-// one.
+// addOf is add for the bank with that serial number. The same transaction with another result or at
+// another index is a new one.
 func (r *repeats) addOf(bank uint64, t *transaction) bool { return r.addHash(r.hashOf(bank, t)) }
 
 // hasOf returns whether the transaction came before in a bank.

@@ -12,10 +12,10 @@ import (
 	"github.com/mintlake/mintlake/internal/panics"
 )
 
-// gate holds live transactions back from the filters that a replay serves. Live delivery passes
-// those at offset from or above; the replay delivers those below. Neither delivers slots before
-// slot, which is the one that the client asked for. shard.mu guards from. A nil gate is always
-// open.
+// gate holds live transactions back from the filters that a replay serves. Live delivery passes the
+// records at offset from and above; the replay delivers the records below from. Neither delivers
+// slots below slot, from which on the client asked for a replay. shard.mu guards from. A nil gate
+// is always open.
 type gate struct {
 	from int64
 	slot uint64
@@ -24,6 +24,7 @@ type gate struct {
 // replaying is the value of gate.from until the replay has caught up.
 const replaying = math.MaxInt64
 
+// opens returns whether live delivery may deliver what the record at offset says of slot.
 func (g *gate) opens(offset int64, slot uint64) bool {
 	return g == nil || offset >= g.from && slot >= g.slot
 }
@@ -36,13 +37,13 @@ const (
 	// than the queue holds, so that there is room for live deliveries to the connection's other
 	// filters.
 	replayAhead = 256
-	// replayBatch bounds what is fetched at once, in records.
+	// replayBatch bounds one fetch, in records.
 	replayBatch = 512
 	// replayIdle is how long a replay waits for records before it checks whether it has caught up.
 	replayIdle = 50 * time.Millisecond
 )
 
-// replay reads the log for one subscriber from a slot on, until live delivery takes over.
+// replay reads the log for one subscriber, from slot on, until live delivery takes over.
 type replay struct {
 	server *Server
 	sub    *subscriber
@@ -50,7 +51,8 @@ type replay struct {
 	slot   uint64
 	next   int64 // offset of the next record
 	log    *logReader
-	// reader is where it reads; nil while it has no place.
+	// reader is the reader of the log that the replay has joined; nil if it has left one and joined
+	// no other.
 	reader *replayReader
 	// at is levelLog or levelFinal.
 	at level
@@ -61,9 +63,10 @@ type replay struct {
 }
 
 // newReplay waits until live delivery has begun, finds the slot in the log, and joins a reader. If
-// there are too many replays or readers, it waits up to Config.replayPatience for each of them, and
-// returns errReplays; errKeyReplays if it is its own key that has too many. Unless there is an
-// error, the caller calls either run or release.
+// there are too many replays, it waits up to Config.replayPatience for a place. If there are too
+// many readers, it waits as long for a reader. Then it returns errReplays, or errKeyReplays if the
+// replays of the same key are too many. Unless there is an error, the caller calls either run or
+// release.
 func (s *Server) newReplay(ctx context.Context, sub *subscriber, slot uint64, at level) (_ *replay, err error) {
 	select { // until live delivery has an offset, a replay cannot hand over to it
 	case <-s.fed:
@@ -97,7 +100,7 @@ func (s *Server) newReplay(ctx context.Context, sub *subscriber, slot uint64, at
 	return &replay{server: s, sub: sub, gate: &gate{from: replaying, slot: slot}, slot: slot, next: offset, log: log, at: at, reader: reader}, nil
 }
 
-// errKeyReplays refuses a replay while others of its key have all that one key may have.
+// errKeyReplays refuses a replay while others of its key have all places that one key may have.
 var errKeyReplays = errors.New("other replays of this API key have all places that one key may have, a quarter of the server's; subscribe again when one of them has caught up, from the slot of one of them, or without from_slot")
 
 // shareOf returns how many of n places one API key may have: a quarter, but at least one. There
@@ -109,8 +112,9 @@ func shareOf(key string, n int) int {
 	return max(1, n/4)
 }
 
-// takePlace waits for one of the places of the key, then for one of all replays. Unless there is an
-// error, the caller calls freePlace.
+// takePlace takes a place for a replay: it waits for one of the key's places, then for one of the
+// server's. Each wait ends after Config.replayPatience, with errKeyReplays or errReplays. Unless
+// there is an error, the caller calls freePlace.
 func (s *Server) takePlace(ctx context.Context, key string) error {
 	own, stop := context.WithTimeoutCause(ctx, s.cfg.replayPatience, errKeyReplays)
 	defer stop()
@@ -145,8 +149,9 @@ func (r *replay) leave() {
 	}
 }
 
-// run delivers until live delivery takes over, the subscriber is given up, or ctx ends. If the log
-// cannot be read, it gives up the subscriber: the client subscribes again, from its last slot on.
+// run delivers until live delivery takes over, the subscriber is cut off, or ctx ends. If the log
+// cannot be read, it cuts the subscriber off, so that the client subscribes again from its last
+// slot on.
 func (r *replay) run(ctx context.Context) {
 	defer r.release()
 	defer panics.Catch(r.server.deps.Logger, r.server.metrics.panics, func() { r.sub.End(socket.ErrInternal) })
@@ -167,7 +172,7 @@ func (r *replay) run(ctx context.Context) {
 			// incomplete, so the gap includes it.
 			gap := &note{offset: records[0].offset, kind: noteGap, first: r.log.ended + 1, slot: max(r.log.ended+1, records[0].tip)}
 			r.tell(ctx, gap)
-			r.log.ended = gap.slot // the ends of these slots tell no gap again
+			r.log.ended = gap.slot // so that the log reader does not report this gap again
 		}
 		for _, record := range records {
 			if !r.record(ctx, record) {
@@ -177,9 +182,10 @@ func (r *replay) run(ctx context.Context) {
 	}
 }
 
-// fetch returns the next records; none after the replay has joined another reader, as it does where
-// it is too slow for the others at its own. It waits for one as long as that takes. It returns
-// context.DeadlineExceeded if no records come for a while.
+// fetch returns the next records. If no records come within replayIdle, it returns
+// context.DeadlineExceeded. If the replay must read elsewhere, as when it is slower than the others
+// at its reader, fetch joins another reader and returns no records. It waits for that reader until
+// ctx ends.
 func (r *replay) fetch(ctx context.Context) ([]*logRecord, error) {
 	within, cancel := context.WithTimeout(ctx, replayIdle)
 	defer cancel()
@@ -190,7 +196,8 @@ func (r *replay) fetch(ctx context.Context) ([]*logRecord, error) {
 	if r.reader, err = r.server.readers.move(ctx, r.reader, r.next, r.sub.key); err != nil {
 		return nil, err
 	}
-	return nil, nil // that reader, too, may have dropped the next record before it is fetched
+	// The caller calls fetch again: the new reader, too, may have dropped the next record by then.
+	return nil, nil
 }
 
 // errStalled ends a subscription whose client hardly reads its replay.
@@ -199,12 +206,13 @@ var errStalled = errors.New("the client hardly reads its replay; subscribe again
 // errLostLog ends a subscription whose replay failed.
 var errLostLog = errors.New("the server cannot read its log; subscribe again with the slot that you are at")
 
-// record delivers what is in a record. It returns false when the subscription is over.
+// record delivers what is in a record to the filters and watches that the replay serves. It returns
+// false when the subscription is over.
 func (r *replay) record(ctx context.Context, record *logRecord) bool {
 	r.next = record.offset + 1
 	for _, item := range r.log.read(record) {
 		if item.note != nil {
-			if !r.finalize(ctx, item.note) || !r.tell(ctx, item.note) {
+			if !r.deliverFinal(ctx, item.note) || !r.tell(ctx, item.note) {
 				return false
 			}
 			continue
@@ -216,8 +224,9 @@ func (r *replay) record(ctx context.Context, record *logRecord) bool {
 	return true
 }
 
-// finalize delivers the transactions of the slots that are finalized with n.
-func (r *replay) finalize(ctx context.Context, n *note) bool {
+// deliverFinal delivers the transactions of the slots that n finalizes. It returns false when the
+// subscription is over.
+func (r *replay) deliverFinal(ctx context.Context, n *note) bool {
 	for _, slot := range n.final {
 		for _, t := range slot.list {
 			if t.slot >= r.slot && !r.transaction(ctx, t) {
@@ -228,9 +237,9 @@ func (r *replay) finalize(ctx context.Context, n *note) bool {
 	return true
 }
 
-// handOver lets live delivery take over, unless that is already beyond what the replay has read. A
-// replay of finalized transactions must know a finalized slot first: until then, live delivery may
-// already have released a slot that the replay still holds.
+// handOver lets live delivery take over and returns true, unless live delivery is already beyond
+// what the replay has read. A replay of finalized transactions must know a finalized slot first:
+// until then, live delivery may already have delivered a slot that the replay still holds.
 func (r *replay) handOver() bool {
 	return (r.at == levelLog || r.log.finals.root > 0) && r.sub.shard.handOver(r.gate, r.next)
 }
@@ -243,7 +252,7 @@ func (r *replay) transaction(ctx context.Context, t *transaction) bool {
 	return r.push(ctx, delivery{tx: t, wants: wants})
 }
 
-// wanting returns the entries of the replay that want t.
+// wanting returns the entries that the replay serves and that want t.
 func (r *replay) wanting(t *transaction) (wants []*entry) {
 	r.sub.change.Lock()
 	defer r.sub.change.Unlock()
@@ -256,6 +265,8 @@ func (r *replay) wanting(t *transaction) (wants []*entry) {
 	return wants
 }
 
+// tell delivers a note to the watches that the replay serves. It returns false when the
+// subscription is over.
 func (r *replay) tell(ctx context.Context, n *note) bool {
 	for _, d := range r.sub.shard.notesFor(r.sub, n, func(w *watch) bool { return w.gate == r.gate }) {
 		if !r.push(ctx, d) {
@@ -266,7 +277,7 @@ func (r *replay) tell(ctx context.Context, n *note) bool {
 }
 
 // push queues a delivery, and waits for the client to make room for it. It returns false when the
-// subscription is over. A client that hardly reads is given up, because other replays wait for a
+// subscription is over. A client that hardly reads is cut off, because other replays wait for a
 // place.
 func (r *replay) push(ctx context.Context, d delivery) bool {
 	if r.pushed++; r.pushed%replayAhead == 0 {
@@ -292,7 +303,8 @@ func (r *replay) push(ctx context.Context, d delivery) bool {
 	return true
 }
 
-// handOver opens the gate at offset next, unless live delivery is already beyond it.
+// handOver opens the gate at offset next and returns true, unless live delivery is already beyond
+// next.
 func (s *shard) handOver(g *gate, next int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -303,8 +315,9 @@ func (s *shard) handOver(g *gate, next int64) bool {
 	return true
 }
 
-// notesFor returns the deliveries of a note to those of the subscriber's watches for which match
-// returns true. Each of these must have a gate. Slots before the gate's are left out.
+// notesFor returns the deliveries of a note to the subscriber's watches for which match returns
+// true. match must return true only for watches that have a gate. Notes about slots below the
+// gate's slot are left out.
 func (s *shard) notesFor(sub *subscriber, n *note, match func(*watch) bool) (list []delivery) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -324,9 +337,10 @@ func (s *shard) notesFor(sub *subscriber, n *note, match func(*watch) bool) (lis
 	return list
 }
 
-// setWatches replaces the subscriber's watches. A new one, or one that now asks for what another
-// source brings, is told at once if that is stalled. Comparing all new watches with all old ones is
-// cheap: a subscriber has two at most for each of its 16 subscriptions (Config.maxFilters).
+// setWatches replaces the subscriber's watches. A watch that is new, or that changed between the
+// log and the node of Config.Processed, gets the note about a present stall of its source at once.
+// Comparing all new watches with all old ones is cheap: a subscriber has at most two for each of
+// its 16 subscriptions (Config.maxFilters).
 func (s *shard) setWatches(sub *subscriber, list []*watch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -348,13 +362,14 @@ func (s *shard) setWatches(sub *subscriber, list []*watch) {
 }
 
 // tell delivers a note to the watches that want it, and the transactions that are finalized with it
-// to the filters that want them. Some notes must not overtake a slot's transactions: they wait in
-// the queue behind them, if the client gets both. All other notes have a small queue of their own.
-// The result counts the transactions that were delivered, not the notes.
+// to the filters that want them. Some notes must not overtake the transactions of their slot: if
+// the client gets both, these notes wait in the queue of transactions. All other notes have a small
+// queue of their own. The result counts the transactions that were delivered, not the notes.
 func (s *shard) tell(n *note) (delivered int) {
 	if n.ofLog() {
 		s.mu.Lock()
-		s.next = n.offset + 1 // set first: a replay hands over before the whole note, or after it
+		// Set first, so that a replay hands over either before the whole note or after it.
+		s.next = n.offset + 1
 		s.mu.Unlock()
 		delivered = s.matchFinal(n)
 	}
@@ -376,8 +391,8 @@ func (s *shard) tell(n *note) (delivered int) {
 	return delivered
 }
 
-// push queues a note for a subscriber, behind its transactions or beside them. It never waits: a
-// subscriber whose queue is full is given up.
+// push queues a note for a subscriber, behind its transactions or in the queue of notes. It never
+// waits: a subscriber whose queue is full is cut off.
 func (s *shard) push(sub *subscriber, d delivery, behind bool) {
 	queue := sub.notes
 	if behind {

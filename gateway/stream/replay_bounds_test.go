@@ -84,7 +84,7 @@ func TestReplaysAreBounded(t *testing.T) {
 func TestNewcomersWaitForAcceptedReplays(t *testing.T) {
 	s := replayServer(t, newMemoryLog(0), Config{MaxReplays: 1})
 	only, _ := s.readers.tryJoin(0, keys.OpenID, newcomer)
-	s.readers.wait(keys.OpenID, 1)
+	s.readers.addWaiting(keys.OpenID, 1)
 	s.readers.leave(only, keys.OpenID)
 	none, _ := s.readers.tryJoin(0, keys.OpenID, newcomer)
 	require.Nil(t, none)
@@ -229,12 +229,12 @@ func TestAKeyHasAShareOfTheReaders(t *testing.T) {
 		_, err := s.readers.join(waiting, 200, "greedy", newcomer)
 		require.ErrorIs(t, err, errKeyReplays)
 
-		s.readers.wait("greedy", 1)
+		s.readers.addWaiting("greedy", 1)
 		require.NotNil(t, join("other", 300, newcomer), "what waits for its own share holds up no other key")
 		require.Same(t, second, join("other", 100, newcomer))
 		require.Nil(t, join("other", 400, newcomer), "now a place is greedy's, which waits")
 		require.NotNil(t, join("greedy", 200, accepted))
-		s.readers.wait("greedy", -1)
+		s.readers.addWaiting("greedy", -1)
 		s.readers.leave(second, "other")
 		require.Nil(t, join("greedy", 500, newcomer))
 	})

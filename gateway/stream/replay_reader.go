@@ -11,24 +11,25 @@ import (
 	"github.com/mintlake/mintlake/internal/kafka"
 )
 
-// errElsewhere is returned by replayReader.fetch to a replay that must join another reader.
+// errElsewhere tells a replay that it must join another reader. replayReader.fetch returns it.
 var errElsewhere = errors.New("the replay is not at this reader's place")
 
 // replayReaders are the readers of the log that serve replays, at most Config.MaxReplays. Replays
-// that are at about the same place share one, so the log is read once for them. A key may have a
-// share of them for itself (see shareOf).
+// at about the same offset share a reader, so the log is read once for them. One key may have no
+// more than its share of the readers for itself alone (see shareOf).
 type replayReaders struct {
 	server *Server
 	mu     sync.Mutex
 	list   []*replayReader
 	// waiting counts the accepted replays of each key that wait for a reader. While one of them may
-	// have a new one, no newcomer gets it.
+	// get a new reader, no newcomer gets a new one.
 	waiting map[string]int
-	// changed is closed when list or waiting changes.
+	// changed is closed, and made anew, when a replay that waits should try again.
 	changed chan struct{}
 }
 
-// standing says whether a replay has begun to deliver.
+// standing says whether a replay asks for its first reader (newcomer), or runs already and moves
+// from one reader to another (accepted).
 type standing bool
 
 const (
@@ -46,9 +47,10 @@ func (p *replayReaders) count() int {
 	return len(p.list)
 }
 
-// join returns a reader for a replay at offset. If no reader has that offset in its buffer, join
-// makes one. If there are too many, or too many of the key, it waits for one until ctx ends. Then
-// it returns ctx's cause, or errKeyReplays instead of errReplays if those of the key were too many.
+// join returns a reader for a replay at offset. If no reader is at that offset, join makes one. If
+// there are too many readers, or the key has its share, it waits for a reader until ctx ends. Then
+// it returns the cause of ctx. If that is errReplays and the key has its share, it returns
+// errKeyReplays instead.
 func (p *replayReaders) join(ctx context.Context, offset int64, key string, who standing) (*replayReader, error) {
 	for {
 		reader, changed := p.tryJoin(offset, key, who)
@@ -66,28 +68,29 @@ func (p *replayReaders) join(ctx context.Context, offset int64, key string, who 
 	}
 }
 
-// move leaves a reader for another one, as join finds it. It comes before newcomers, and none of
-// them takes the place that comes free.
+// move leaves a reader and joins another one. Newcomers wait meanwhile, so none of them takes the
+// place of the reader that it leaves.
 func (p *replayReaders) move(ctx context.Context, from *replayReader, offset int64, key string) (*replayReader, error) {
-	p.wait(key, 1)
-	defer p.wait(key, -1)
+	p.addWaiting(key, 1)
+	defer p.addWaiting(key, -1)
 	p.leave(from, key)
 	return p.join(ctx, offset, key, accepted)
 }
 
-// wait adds to waiting. Newcomers may get a reader once fewer wait.
-func (p *replayReaders) wait(key string, n int) {
+// addWaiting adds delta to the number of the key's replays that wait. When fewer wait, newcomers
+// may try again.
+func (p *replayReaders) addWaiting(key string, delta int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.waiting[key] += n; p.waiting[key] == 0 {
+	if p.waiting[key] += delta; p.waiting[key] == 0 {
 		delete(p.waiting, key)
 	}
-	if n < 0 {
+	if delta < 0 {
 		p.announce()
 	}
 }
 
-// tryJoin is join without waiting. changed is closed when another call may find a reader.
+// tryJoin is join without waiting. If reader is nil, the caller tries again when changed is closed.
 func (p *replayReaders) tryJoin(offset int64, key string, who standing) (reader *replayReader, changed <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -99,7 +102,7 @@ func (p *replayReaders) tryJoin(offset int64, key string, who standing) (reader 
 		p.list = append(p.list, reader)
 	}
 	reader.users[key]++
-	p.announce() // a reader that two keys share counts for neither
+	p.announce() // a reader that now has two keys counts for neither, so one may get a new reader
 	return reader, nil
 }
 
@@ -110,7 +113,7 @@ func (p *replayReaders) mayMake(key string) bool {
 	return !p.hasShare(key)
 }
 
-// hasShare returns whether the key is the only user of at least shareOf readers. A reader that two
+// hasShare returns whether the key alone uses as many readers as shareOf allows. A reader that two
 // keys use counts for neither. The caller holds mu.
 func (p *replayReaders) hasShare(key string) bool {
 	own := 0
@@ -122,7 +125,7 @@ func (p *replayReaders) hasShare(key string) bool {
 	return own >= shareOf(key, p.server.cfg.MaxReplays)
 }
 
-// awaited returns whether an accepted replay waits for a new reader. The caller holds mu.
+// awaited returns whether an accepted replay waits that may get a new reader. The caller holds mu.
 func (p *replayReaders) awaited() bool {
 	for key := range p.waiting {
 		if !p.hasShare(key) {
@@ -132,8 +135,8 @@ func (p *replayReaders) awaited() bool {
 	return false
 }
 
-// having returns a reader that has read the record at offset; nil if there is none. The caller
-// holds mu.
+// having returns a reader that has the record at offset in its buffer; nil if there is none. The
+// caller holds mu.
 func (p *replayReaders) having(offset int64) *replayReader {
 	for _, r := range p.list {
 		if first, next := r.place(); first <= offset && offset < next {
@@ -154,12 +157,14 @@ func (p *replayReaders) reading(offset int64) *replayReader {
 	return nil
 }
 
+// announce wakes the replays that wait for a reader. The caller holds mu.
 func (p *replayReaders) announce() {
 	close(p.changed)
 	p.changed = make(chan struct{})
 }
 
-// leave is called once for each join. The last one to leave closes the reader.
+// leave takes a replay of the key off a reader. It is called once for each join. The last replay
+// that leaves closes the reader.
 func (p *replayReaders) leave(r *replayReader, key string) {
 	p.mu.Lock()
 	if r.users[key]--; r.users[key] == 0 {
@@ -171,12 +176,12 @@ func (p *replayReaders) leave(r *replayReader, key string) {
 		p.announce()
 	}
 	p.mu.Unlock()
-	if last && r.tailer != nil { // nobody else uses it any more
+	if last && r.tailer != nil { // no lock is needed: no replay uses the reader any more
 		r.tailer.Close()
 	}
 }
 
-// has returns whether some reader has read the record at offset.
+// has returns whether some reader has the record at offset in its buffer.
 func (p *replayReaders) has(offset int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -184,26 +189,28 @@ func (p *replayReaders) has(offset int64) bool {
 }
 
 // replayReader reads the log from an offset on, for one replay or more, and keeps what it has read
-// within Config.replayBuffer. It has no goroutine: the replay that needs more reads for all.
+// within Config.replayBuffer. It has no goroutine: a replay that needs more records reads them, for
+// all.
 type replayReader struct {
 	of *replayReaders
 	// users counts the replays of each key that have joined. Guarded by of.mu.
 	users map[string]int
-	// turn has room for one value, which the replay that reads puts there. Only that one uses
-	// tailer.
+	// turn is a semaphore of one: the replay that has put a value there reads the log. Only that
+	// replay uses tailer.
 	turn   chan struct{}
 	tailer kafka.TailReader // nil until the first fetch
 
 	mu sync.Mutex
-	// records are those from first up to next; some offsets may have no record.
+	// records are those at offsets from first up to next, without next; some offsets may have no
+	// record. bytes is their size.
 	records     []*logRecord
 	first, next int64
 	bytes       int
 	failed      bool
 }
 
-// place returns the offsets of the first record in the buffer and of the one that is read next. A
-// reader that has failed is at no place.
+// place returns the offset at which the buffer begins, and the offset that is read next. For a
+// reader that has failed both are -1, so that no replay joins it.
 func (r *replayReader) place() (first, next int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -213,10 +220,10 @@ func (r *replayReader) place() (first, next int64) {
 	return r.first, r.next
 }
 
-// fetch returns up to replayBatch records from offset on. It reads the log if they are not in the
-// buffer, unless another replay does so already. It returns errElsewhere if the buffer begins after
-// offset, and when another reader has what would have to be read. Any other error but ctx's means
-// that the log cannot be read.
+// fetch returns up to replayBatch records from offset on. If the buffer has none, it reads the log,
+// or waits while another replay reads it. It returns errElsewhere if the buffer begins after
+// offset, or if the buffer has none and another reader has the record at offset. Any other error
+// but ctx's means that the log cannot be read.
 func (r *replayReader) fetch(ctx context.Context, offset int64) ([]*logRecord, error) {
 	if list, err := r.buffered(offset); list != nil || err != nil {
 		return list, err
@@ -231,7 +238,7 @@ func (r *replayReader) fetch(ctx context.Context, offset int64) ([]*logRecord, e
 	}
 	defer func() { <-r.turn }()
 	if list, err := r.buffered(offset); list != nil || err != nil {
-		return list, err // another one has read meanwhile
+		return list, err // another replay has read meanwhile
 	}
 	if err := r.read(ctx); err != nil {
 		return nil, err
@@ -239,7 +246,8 @@ func (r *replayReader) fetch(ctx context.Context, offset int64) ([]*logRecord, e
 	return r.buffered(offset)
 }
 
-// buffered returns records from offset on that are in the buffer; nil if there are none.
+// buffered returns up to replayBatch records from offset on that are in the buffer; nil if there
+// are none.
 func (r *replayReader) buffered(offset int64) ([]*logRecord, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -256,7 +264,7 @@ func (r *replayReader) buffered(offset int64) ([]*logRecord, error) {
 	return slices.Clone(r.records[i:min(i+replayBatch, len(r.records))]), nil
 }
 
-// read reads the next records into the buffer. The caller has the turn.
+// read reads the next records into the buffer. The caller holds turn.
 func (r *replayReader) read(ctx context.Context) error {
 	server := r.of.server
 	if r.tailer == nil {
@@ -302,7 +310,7 @@ func (r *replayReader) keep(records []*logRecord) {
 	}
 	r.records = append(r.records, records...)
 	drop := 0
-	// What was just read stays, so that the one who read it gets it.
+	// What was just read stays, so that the replay that read it gets it.
 	for ; r.bytes > r.of.server.cfg.replayBuffer && drop < len(r.records)-len(records); drop++ {
 		r.bytes -= r.records[drop].size()
 		r.first = r.records[drop].offset + 1

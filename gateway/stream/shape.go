@@ -16,7 +16,7 @@ import (
 	"github.com/mintlake/mintlake/solana/yellowstone"
 )
 
-// shape is how a WebSocket subscription wants transactions.
+// shape is the JSON form in which a WebSocket subscription wants transactions.
 type shape struct{ encoding, details string }
 
 // Encodings and details as nodes name them; the first is the default.
@@ -25,7 +25,8 @@ var (
 	detailTexts = []string{"full", "signatures", "accounts", "none"}
 )
 
-// unsupported is the shape of a transaction whose version is above what the client reads.
+// unsupported is the shape of a transaction whose version is above the highest that the client
+// reads.
 var unsupported = shape{details: "unsupported"}
 
 // errBase58 is what nodes of Agave 4.3 answer, whatever the details (rpc.rs): a transaction of
@@ -69,7 +70,7 @@ func readShape(o wsOptions) (shape, error) {
 		return s, fmt.Errorf("showRewards: this stream has no rewards")
 	}
 	if s.details != detailTexts[0] {
-		s.encoding = encodings[0] // without effect: one shape for all encodings
+		s.encoding = encodings[0] // the encoding has no effect, so all encodings share one shape
 	}
 	return s, nil
 }
@@ -123,7 +124,8 @@ func (s shape) ofFields() bool {
 	return s.details == "accounts" || s.details == "full" && (s.encoding == "json" || s.encoding == "jsonParsed")
 }
 
-// encodeFields returns the JSON in a shape of fields. What has no wire format has no JSON either.
+// encodeFields returns the JSON in a shape for which ofFields is true. A transaction that the wire
+// format cannot express is an error here, too, as in the shapes that show the wire format.
 func (t *transaction) encodeFields(s shape) ([]byte, error) {
 	parts := t.split()
 	buffer := socket.NewFrames()
@@ -177,8 +179,8 @@ type jsonAccounts struct {
 	Signatures  []string  `json:"signatures"`
 }
 
-// jsonBriefMeta is the metadata of such a transaction: without logs, inner instructions and return
-// data.
+// jsonBriefMeta is the metadata of a transaction with transactionDetails "accounts": it lacks logs,
+// inner instructions and return data.
 type jsonBriefMeta struct {
 	Err               any                `json:"err"`
 	Status            any                `json:"status"`
@@ -235,8 +237,8 @@ func plainTransaction(tx *pb.Transaction) jsonPlain {
 	return out
 }
 
-// outerHeight is the stackHeight of an instruction that no other one calls, as nodes of Agave 4
-// tell it (transaction-status 4.3.0).
+// outerHeight is the stackHeight of an instruction that no other instruction calls, as nodes of
+// Agave 4 report it (transaction-status 4.3.0).
 var outerHeight uint32 = 1
 
 // configOf returns the config of a version-1 message; nil for other versions.
@@ -259,7 +261,8 @@ func lookupsOf(m *pb.Message) *[]jsonLookup {
 	return &list
 }
 
-// numbers converts bytes to integers: JSON shows them as a list of numbers, but []byte as base64.
+// numbers converts bytes to integers, because encoding/json encodes []byte as base64 and []int as a
+// list of numbers.
 func numbers(list []byte) []int {
 	out := make([]int, len(list))
 	for i, n := range list {

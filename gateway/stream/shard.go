@@ -14,14 +14,14 @@ type entry struct {
 	*filter
 	name string
 	sub  *subscriber
-	// alone holds only this entry. It is the list of a delivery that no other filter of the
-	// subscriber wants, which then needs no allocation.
+	// alone holds only this entry. A delivery that no other filter of the subscriber wants uses it
+	// as its list, which needs no allocation.
 	alone [1]*entry
 	// head is the name, encoded as the field filters of a SubscribeUpdate.
 	head []byte
-	// found are the addresses under which the entry is indexed. If there are none, it is matched
-	// against every transaction. included says that a transaction with one of them meets the
-	// filter's include.
+	// found are the addresses under which the entry is indexed. If there are none, the entry is
+	// matched against every transaction. included says that a transaction with one of these
+	// addresses meets the filter's include.
 	found    addresses
 	included bool
 
@@ -47,8 +47,7 @@ func newEntry(sub *subscriber, f namedFilter, found addresses) *entry {
 type postings map[address][]*entry
 
 func (p postings) add(a address, e *entry) {
-	// Most addresses have one entry: room for exactly one takes an eighth of what append would
-	// reserve.
+	// Most addresses have one entry, so a new list has room for exactly one.
 	if list := p[a]; list == nil {
 		p[a] = []*entry{e}
 	} else {
@@ -80,8 +79,9 @@ type shard struct {
 	// mu is held while a transaction is matched and during each step of a change of filters, never
 	// for longer than some microseconds.
 	mu sync.Mutex
-	// byAccount indexes the entries by accounts, byOwner those for which token owners count as
-	// well. always has the entries that are indexed under no address.
+	// byAccount indexes the entries for which only accounts count as a transaction's addresses,
+	// byOwner those for which token owners count, too. always has the entries that are indexed
+	// under no address.
 	byAccount, byOwner postings
 	always             map[*entry]struct{}
 	// watchers are the subscribers with watches.
@@ -90,19 +90,19 @@ type shard struct {
 	entries [levels]int
 	// next is the offset after the last record that was matched.
 	next int64
-	// stalled has the notes that new watches get, by the level of the note; nil while that is not
-	// stalled.
+	// stalled has the note about the present stall of each level, for watches that come later; nil
+	// while the level is not stalled.
 	stalled [levels]*note
 
-	// pass is the current matching, tick its number, touched the subscribers with hits in it.
+	// pass is the current pass, tick its number, touched the subscribers with hits in it.
 	pass    pass
 	tick    uint64
 	touched []*subscriber
 	hashes  hashCache
 }
 
-// pass is one matching of a transaction, against the filters of one level. offset is that of the
-// record that caused the matching; a pass at levelProcessed has none.
+// pass is one matching of a transaction against the filters of one level. offset is that of the
+// record that caused the pass; 0 at levelProcessed, where no record does.
 type pass struct {
 	offset int64
 	at     level
@@ -148,7 +148,7 @@ func (s *shard) match(at level, t *transaction) (delivered int) {
 	return s.matchFor(pass{offset: t.offset, at: at}, t)
 }
 
-// matchFinal delivers the transactions of the slots that are finalized with n.
+// matchFinal delivers the transactions of the slots that n finalizes, at levelFinal.
 func (s *shard) matchFinal(n *note) (delivered int) {
 	for _, slot := range n.final {
 		for _, t := range slot.list {
@@ -170,19 +170,19 @@ func (s *shard) matchFor(p pass, t *transaction) (delivered int) {
 	s.tick++
 	s.hashes.reset()
 	for i := range t.accounts {
-		s.ask(s.byAccount[t.accounts[i]], t)
+		s.matchEntries(s.byAccount[t.accounts[i]], t)
 	}
 	if len(s.byOwner) > 0 {
 		// These entries may be indexed under an account of the transaction or under a token owner.
 		for i := range t.accounts {
-			s.ask(s.byOwner[t.accounts[i]], t)
+			s.matchEntries(s.byOwner[t.accounts[i]], t)
 		}
 		for _, owner := range t.ownersOf(ownersAll) {
-			s.ask(s.byOwner[owner], t)
+			s.matchEntries(s.byOwner[owner], t)
 		}
 	}
 	for e := range s.always {
-		s.askOne(e, t)
+		s.matchEntry(e, t)
 	}
 	for i, sub := range s.touched {
 		if s.deliver(sub, t) {
@@ -194,15 +194,16 @@ func (s *shard) matchFor(p pass, t *transaction) (delivered int) {
 	return delivered
 }
 
-func (s *shard) ask(candidates []*entry, t *transaction) {
+// matchEntries calls matchEntry for each candidate.
+func (s *shard) matchEntries(candidates []*entry, t *transaction) {
 	for _, e := range candidates {
-		s.askOne(e, t)
+		s.matchEntry(e, t)
 	}
 }
 
-// askOne adds e to its subscriber's hits if e wants t. An entry that is indexed under several
-// addresses is matched once only.
-func (s *shard) askOne(e *entry, t *transaction) {
+// matchEntry adds e to its subscriber's hits if e wants t. An entry that is indexed under several
+// addresses is matched only once in a pass.
+func (s *shard) matchEntry(e *entry, t *transaction) {
 	if !e.live || e.tick == s.tick || e.at != s.pass.at || !e.gate.opens(s.pass.offset, t.slot) {
 		return
 	}
@@ -218,8 +219,8 @@ func (s *shard) askOne(e *entry, t *transaction) {
 	sub.hits = append(sub.hits, e)
 }
 
-// deliver queues t for a subscriber with hits. It never waits: a subscriber whose queue is full is
-// given up, and deliver returns false.
+// deliver queues t for a subscriber with hits. It never waits: if the subscriber's queue is full,
+// deliver cuts the subscriber off and returns false.
 func (s *shard) deliver(sub *subscriber, t *transaction) bool {
 	d := delivery{tx: t, wants: sub.hits[0].alone[:]}
 	if len(sub.hits) > 1 {
@@ -237,12 +238,13 @@ func (s *shard) deliver(sub *subscriber, t *transaction) bool {
 	return false
 }
 
-// changeStep is how many addresses are added or removed while mu is held. Between two steps
-// transactions are matched.
+// changeStep is how many addresses are added to the index or removed from it before mu is released,
+// so that transactions are matched meanwhile.
 const changeStep = 256
 
-// replace makes next the subscriber's entries. The caller holds sub.change. First the new entries
-// are added to the index, then all entries are switched at once, then the old ones are removed.
+// replace makes next the subscriber's entries. The caller holds sub.change. First it adds the new
+// entries to the index, where they match nothing yet. Then it makes the new ones live instead of
+// the old ones, in one step. Then it removes the old ones from the index.
 func (s *shard) replace(sub *subscriber, next []*entry) {
 	was := make(map[*entry]bool, len(sub.entries))
 	for _, e := range sub.entries {
@@ -270,13 +272,13 @@ func (s *shard) replace(sub *subscriber, next []*entry) {
 	sub.entries = next
 	if len(next) == 0 {
 		s.mu.Lock()
-		sub.hits = nil
+		sub.hits = nil // it would keep the old entries in memory
 		s.mu.Unlock()
 	}
 }
 
-// inSteps calls change for each address under which e is indexed, or always if there is none. mu is
-// held during the calls and released after every changeStep addresses.
+// inSteps calls change for each address under which e is indexed. If there is none, it calls
+// always. mu is held during the calls and released after every changeStep addresses.
 func (s *shard) inSteps(e *entry, change func(postings, address, *entry), always func()) {
 	if len(e.found) == 0 {
 		s.mu.Lock()

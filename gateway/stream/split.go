@@ -14,16 +14,17 @@ import (
 const (
 	// preface is how an HTTP/2 connection begins (RFC 9113, 3.4); no HTTP/1.1 method is PRI.
 	preface = "PRI "
-	// tlsHandshake is the first byte of a TLS connection (RFC 8446, 5.1); no method begins with it.
+	// tlsHandshake is the first byte of a TLS connection (RFC 8446, 5.1). No HTTP method begins
+	// with it.
 	tlsHandshake = 22
 )
 
-// tlsRefused is the alert handshake_failure (RFC 8446, 6.2): a TLS client reports it, rather than
+// tlsRefused is the alert handshake_failure (RFC 8446, 6.2): a TLS client reports it, and does not
 // wait for an answer.
 var tlsRefused = []byte{21, 3, 3, 0, 2, 2, 40}
 
 // splitter divides the connections of one listener between two servers, by their first bytes:
-// HTTP/2 or HTTP/1.1, each plain or within TLS. It enforces the bounds.
+// HTTP/2 or HTTP/1.1, each plain or within TLS. It enforces the bounds of connections.
 type splitter struct {
 	from  net.Listener
 	http1 *branch
@@ -32,7 +33,8 @@ type splitter struct {
 	tls *tls.Config
 	// patience is Config.beginTimeout.
 	patience time.Duration
-	// open and refusals are those of Server.
+	// open bounds the accepted connections, refusals the refused ones whose clients are told the
+	// reason.
 	open, refusals *bounds
 	metrics        *metrics
 	done           chan struct{}
@@ -88,6 +90,7 @@ func (s *splitter) take(conn net.Conn) {
 	}
 	refused := s.peeked(conn, s.refusals, budget)
 	refused.refused = why
+	// A refused connection is closed even if the client reads no reason.
 	time.AfterFunc(2*refusalTime, func() { _ = refused.Close() })
 	go s.sort(refused, refusalTime)
 }
@@ -123,8 +126,8 @@ func (s *splitter) sort(conn *peeked, patience time.Duration) {
 	}
 }
 
-// begin returns the branch that a connection is for, or the reason why it is closed. sorted is the
-// connection itself, or the one within its TLS.
+// begin returns the branch that a connection is for, or the reason why it is closed. sorted is conn
+// itself or, if conn speaks TLS, the decrypted connection within it.
 func (s *splitter) begin(conn *peeked, patience time.Duration) (sorted *peeked, to *branch, reason string) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -161,8 +164,8 @@ func (s *splitter) close() {
 	_ = s.from.Close()
 }
 
-// branch is the listener of one of the two servers. Closing one closes both: the servers stop
-// together.
+// branch is the listener of one of the two servers. Closing one branch closes both, because the
+// servers stop together.
 type branch struct {
 	splitter *splitter
 	conns    chan net.Conn
@@ -212,8 +215,8 @@ func (p *peeked) peek(n int) []byte {
 	return p.head
 }
 
-// Read implements net.Conn. It returns the bytes that peek read first. It waits if the client has
-// sent too much.
+// Read implements net.Conn. It returns the bytes that peek read first. It waits if the client sends
+// faster than its budget allows.
 func (p *peeked) Read(b []byte) (n int, err error) {
 	if len(p.head) > 0 {
 		n = copy(b, p.head)
@@ -229,8 +232,8 @@ func (p *peeked) Read(b []byte) (n int, err error) {
 	return n, err
 }
 
-// RemoteAddr implements net.Conn. The address of a refused connection has the reason with it. A
-// connection within TLS gets it from the one around it.
+// RemoteAddr implements net.Conn. The address of a refused connection carries the reason. A
+// connection within TLS has the address of the connection around it, reason included.
 func (p *peeked) RemoteAddr() net.Addr {
 	if p.refused != nil {
 		return refusedAddr{p.Conn.RemoteAddr(), p.refused}

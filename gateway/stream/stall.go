@@ -16,7 +16,7 @@ const (
 	stalledProcessed = "the source does not answer"
 )
 
-// stallProbe bounds the check why nothing comes.
+// stallProbe bounds how long checkStall asks Kafka why nothing comes.
 const stallProbe = 2 * time.Second
 
 // stalls records whether the stream is stalled. Only the goroutine of feed uses it.
@@ -26,8 +26,9 @@ type stalls struct {
 	stalled     bool
 }
 
-// checkStall is called when no records have come for a while. If that lasted stallAfter, it tells
-// the subscribers that the stream is stalled, once for each stall.
+// checkStall is called when no records have come for a while. If none have come for stallAfter, it
+// tells the subscribers that the stream is stalled, once for each stall. next is the offset of the
+// record that should come next.
 func (s *Server) checkStall(ctx context.Context, next int64) {
 	if s.stalls.stalled || time.Since(s.stalls.lastRecords) < s.cfg.stallAfter {
 		return
@@ -62,8 +63,8 @@ func (s *Server) endStall(ctx context.Context) {
 // tellStatus delivers a note about a stall to the watches that want it.
 func (h *hub) tellStatus(ctx context.Context, n *note) { h.publishAt(ctx, n.at, nil, placedNote{0, n}) }
 
-// keepStall keeps a stall for watches that come later. The caller holds mu while it tells the
-// present watches, so that each watch is told once.
+// keepStall keeps the note about a stall for watches that come later, until the stall is over. The
+// caller holds mu until it has told the present watches, so that each watch is told once.
 func (s *shard) keepStall(n *note) {
 	switch n.kind {
 	case noteStalled:
@@ -74,8 +75,8 @@ func (s *shard) keepStall(n *note) {
 	}
 }
 
-// tellNow delivers the note of a present stall to a new watch, if there is one and the watch wants
-// it. The caller holds mu.
+// tellNow delivers the notes about present stalls to a new watch, as far as it wants them. The
+// caller holds mu.
 func (s *shard) tellNow(sub *subscriber, w *watch) {
 	for _, n := range s.stalled {
 		if n != nil && w.wants(n) {

@@ -3,12 +3,12 @@
 //
 // In: raw transactions from the topic chain.transactions.v2 and, for the commitment processed, from
 // a Geyser server; subscriptions with transaction filters, with a key.
-// Out: each matching transaction, once per connection and in the order of the log, to every
-// subscriber that keeps up; ends of slots, statuses, gaps.
-// Guarantees: a subscription begins live, or at a slot that the log still has; it then goes on live
-// without a loss or a repeat. Gaps of the log are reported. A subscriber that falls behind is cut
-// off with a reason: its buffer is bounded, and it never slows the others. Keys are neither logged
-// nor sent.
+// Out: each matching transaction to every subscriber that keeps up, in the order of its source;
+// ends of slots, statuses, gaps.
+// Guarantees: a subscription begins live, or at a slot that the log still has. Then it goes on
+// live, and at the change no transaction is lost or sent twice. Gaps of the log are reported. A
+// subscriber that falls behind is cut off with a reason: its buffer is bounded, and it never slows
+// the others. Keys are neither logged nor sent.
 //
 // gRPC and WebSocket, plain and within TLS, share a port: a connection's first bytes show which it
 // is (split.go). gRPC has its own transport, because net/http's lacks flow control settings and
@@ -64,28 +64,30 @@ type Config struct {
 	Commitment string
 	// buffer is how many deliveries may wait for a subscriber. Default 4,096.
 	buffer int
-	// MaxSubscribers bounds the open subscriptions of all clients. Default 1,000.
+	// MaxSubscribers bounds the subscribers of all clients: their open gRPC subscriptions and
+	// WebSockets. Default 1,000.
 	MaxSubscribers int
 	// maxFilters bounds the filters of one subscriber; default 16. maxAddresses bounds the
-	// addresses in all of them; default 50,000.
+	// addresses in all filters of one subscriber together; default 50,000.
 	maxFilters, maxAddresses int
-	// MaxReplays bounds the places at which replays read the log at one time. Replays at about the
-	// same place share one. A key may have a quarter of them for itself. Default 16.
+	// MaxReplays bounds the readers of the log that serve replays. Replays at about the same offset
+	// share a reader. At most a quarter of the readers serve a single key alone. Default 16.
 	MaxReplays int
-	// maxReplaying bounds the replays at one time: each takes up to 6 MB, and one of finalized
-	// transactions those that are not finalized yet besides. A key may have a quarter of them.
-	// Default 256.
+	// maxReplaying bounds the replays that run at one time. Each takes up to 6 MB of memory. A
+	// replay of finalized transactions also holds those that are not finalized yet. At most a
+	// quarter of the replays belong to one key. Default 256.
 	maxReplaying int
-	// replayBuffer bounds what a replay's reader keeps for others, in bytes. Default 16 MiB.
+	// replayBuffer bounds the records that one reader keeps for the replays that share it, in
+	// bytes. Default 16 MiB.
 	replayBuffer int
-	// replayPatience is how long a new replay waits for a place before it is refused: after an
-	// outage all clients come back at once. Default 5 s.
+	// replayPatience is how long a new replay waits, while there are too many others, before it is
+	// refused. After an outage all clients come back at the same time. Default 5 s.
 	replayPatience time.Duration
 	// stallAfter is how long no record may come before subscribers are told that the stream is
 	// stalled. Default 5 s.
 	stallAfter time.Duration
-	// replayStall is how long a replay may wait for its client to take 256 deliveries. Default 30
-	// s.
+	// replayStall is how long a replay may wait for its client in total while the client takes 256
+	// deliveries. Default 30 s.
 	replayStall time.Duration
 	// MaxConnections bounds the open client connections, MaxConnectionsPerAddress those of one
 	// address; any more are refused. Only MaxConnections applies to trusted proxies. Defaults 4,096
@@ -102,8 +104,8 @@ type Config struct {
 	// Transactions says which of the source's transactions are on the topic: programs (those that
 	// touch the programs that ingest subscribes to) or all (all but votes). Default programs.
 	Transactions string
-	// Processed is the server that brings what is processed, for subscribers that ask for this
-	// commitment. An empty Endpoint means that they are refused. Default none.
+	// Processed is the Geyser server that serves subscribers at the commitment processed. Default
+	// none: its Endpoint is empty, and these subscribers are refused.
 	Processed ProcessedConfig
 	// CertFile and KeyFile are the certificate, with its chain, and the private key for TLS
 	// connections, in PEM. Both or neither; default neither. Plain connections are accepted in
@@ -149,7 +151,8 @@ type Deps struct {
 	// Logger and Registerer may be nil.
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
-	// Unknowns counts what the source's node sends and is not known; may be nil.
+	// Unknowns counts what the node of Config.Processed sends and this version does not know. May
+	// be nil.
 	Unknowns *unknowns.Book
 }
 
@@ -162,26 +165,26 @@ type Server struct {
 	gate    *keys.Gate
 	hub     *hub
 	log     *logReader // for feed only
-	live    int64      // for feed only: the offset from which on it delivers
+	live    int64      // for feed only: the first offset that is delivered
 	marks   marks
 	stalls  stalls // for feed only
 	recent  recent
-	// readers read the log for replays. running bounds the replays at one time, shares those of
-	// each key. locating bounds the replays that search the log for their slot. looking makes all
-	// who ask for the log's extent at one time share one call.
+	// readers read the log for replays. running bounds the replays that run at one time, shares
+	// those of each key. locating bounds the replays that search the log for their slot. Through
+	// looking, all who ask for the log's extent at the same time share one call.
 	readers           replayReaders
 	shares            *shares.Places
 	running, locating *semaphore.Weighted
 	looking           sharedcall.Group[logExtent]
-	// processed brings what is processed; nil without Config.Processed.
+	// processed serves the commitment processed; nil without Config.Processed.
 	processed *processed
-	rank      int // of cfg.Commitment
+	rank      int // of cfg.Commitment: processed 0, confirmed 1, finalized 2
 	origins   *origins.Set
 	metrics   *metrics
 	// certificate is nil if connections are plain only.
 	certificate *tlsserver.Certificate
-	// open counts the accepted connections, refusals the refused ones that still wait for the
-	// reason.
+	// open counts the accepted connections. refusals counts the refused connections whose clients
+	// were not told the reason yet.
 	open, refusals *bounds
 	// fed is closed when live delivery begins: what is written to the topic from then on is
 	// delivered.
@@ -205,7 +208,7 @@ type about struct {
 type statusBody struct {
 	about
 	Slot          uint64 `json:"slot"`
-	FinalizedSlot uint64 `json:"finalized_slot"` // 0: none is known
+	FinalizedSlot uint64 `json:"finalized_slot"` // 0 while none is known
 	// ProcessedSlot is the highest processed slot; 0 while none is known.
 	ProcessedSlot uint64 `json:"processed_slot,omitempty"`
 }
@@ -308,8 +311,8 @@ func (s *Server) Run(ctx context.Context) error {
 	return nil
 }
 
-// stop tells all subscribers that the server stops, waits for them to go, and closes what is left
-// after stopTimeout.
+// stop tells all subscribers that the server stops and waits until they have disconnected. After
+// stopTimeout it closes the connections that are left.
 func (s *Server) stop(ctx context.Context, parts *splitter, rpc *grpc.Server, web *http.Server) {
 	s.hub.close()
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.stopTimeout)
@@ -317,7 +320,7 @@ func (s *Server) stop(ctx context.Context, parts *splitter, rpc *grpc.Server, we
 	gone := make(chan struct{})
 	go func() {
 		rpc.GracefulStop()
-		s.hub.wait() // for the WebSockets: the HTTP server does not know hijacked connections
+		s.hub.wait() // for the WebSockets: http.Server does not track hijacked connections
 		close(gone)
 	}()
 	select {

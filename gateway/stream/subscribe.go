@@ -16,8 +16,8 @@ import (
 )
 
 // The WebSocket form speaks JSON-RPC 2.0. Its messages look like those of Solana's own
-// subscriptions. Its names and filters are those of the method transactionSubscribe that RPC
-// providers offer, so that their clients work here:
+// subscriptions. Its names and filters are those of transactionSubscribe, a method of several RPC
+// providers, so that their clients work here:
 //
 //	→ {"jsonrpc":"2.0","id":1,"method":"transactionSubscribe",
 //	   "params":[{"failed":false,"accountInclude":["…"]},{"commitment":"confirmed"}]}
@@ -43,7 +43,7 @@ type wsFilter struct {
 	AccountRequired2 []string `json:"account_required"`
 }
 
-// filterKeys and optionKeys are the keys of wsFilter and of wsOptions.
+// filterKeys and optionKeys are the JSON keys of wsFilter and of wsOptions.
 var (
 	filterKeys = []string{"vote", "failed", "signature", "accountInclude", "accountExclude", "accountRequired",
 		"account_include", "account_exclude", "account_required"}
@@ -57,9 +57,9 @@ type wsOptions struct {
 	Encoding           string `json:"encoding"`
 	TransactionDetails string `json:"transactionDetails"`
 	ShowRewards        bool   `json:"showRewards"`
-	// MaxVersion is the highest version of a transaction that the client reads. Without it that is
-	// 0: the clients that do not set it are older than version 1, and read version 0 here since
-	// there is a stream. A node would show them legacy transactions only.
+	// MaxVersion is the highest version of a transaction that the client reads. Default 0: clients
+	// that do not set it are older than version 1, and have always got version 0 from this stream.
+	// A node would send them legacy transactions only.
 	MaxVersion *uint8 `json:"maxSupportedTransactionVersion"`
 	// FromSlot asks for a replay from this slot on, followed by live delivery.
 	FromSlot *uint64 `json:"fromSlot"`
@@ -184,44 +184,46 @@ func (c *session) subscribe(params []json.RawMessage) (any, error) {
 		return nil, refusedCall(refused)
 	}
 	read[0].at, read[0].shape, read[0].highest = at, form, options.highest()
-	var again *replay
+	var r *replay
 	if options.FromSlot != nil {
-		if again, err = c.server.newReplay(c.life, c.sub, *options.FromSlot, at); err != nil {
+		if r, err = c.server.newReplay(c.life, c.sub, *options.FromSlot, at); err != nil {
 			return nil, refusedReplay(err)
 		}
-		read[0].gate = again.gate
+		read[0].gate = r.gate
 	}
 	c.next++
 	c.promised.Store(c.next)
 	c.filters[c.next] = read[0].filter
 	if err := c.publish(); err != nil {
 		delete(c.filters, c.next)
-		if again != nil {
-			again.release()
+		if r != nil {
+			r.release()
 		}
 		return nil, &message.Error{Code: message.CodeInvalidParams, Message: err.Error()}
 	}
-	if again != nil {
-		c.runReplay(again)
+	if r != nil {
+		c.runReplay(r)
 	}
 	c.lease.SetAddresses(c.addresses())
 	return c.next, nil
 }
 
-// runReplay runs the replay of the latest subscription, until that is ended at most.
-func (c *session) runReplay(again *replay) {
+// runReplay starts the replay of the latest subscription in a goroutine. The replay ends at the
+// latest with the subscription.
+func (c *session) runReplay(r *replay) {
 	life, end := context.WithCancel(c.life)
 	c.replays[c.next] = end
 	go func() {
 		defer end()
-		again.run(life)
+		r.run(life)
 	}()
 }
 
-// codeSlotTooOld refuses a replay. The error's data.oldestSlot is the oldest slot that the log has.
+// codeSlotTooOld is the code of the error that refuses a replay from a slot that the log no longer
+// has. The error's data.oldestSlot is the oldest slot that the log has.
 const codeSlotTooOld = -32016
 
-// refusedReplay returns the error of a replay that cannot begin.
+// refusedReplay returns the JSON-RPC error for a replay that cannot begin.
 func refusedReplay(err error) error {
 	var old *oldSlotError
 	switch {
@@ -257,8 +259,8 @@ func (c *session) watch(kind watchKind, params []json.RawMessage) (any, error) {
 	return c.next, c.publish()
 }
 
-// readWatch reads the parameters of a watch: a subscription to slots may name a commitment. Updates
-// of slots need the commitment processed.
+// readWatch reads the parameters of a watch. A subscription to slots may name a commitment. A
+// subscription to updates of slots has no parameters and is always at the commitment processed.
 func (c *session) readWatch(kind watchKind, params []json.RawMessage) (*watch, error) {
 	w := &watch{kind: kind, single: kind == watchSlots}
 	// At processed a withdrawal must come after the transactions that it takes back.
@@ -314,7 +316,8 @@ func (c *session) checkOptions(o wsOptions) (at level, form shape, err error) {
 	return at, form, nil
 }
 
-// levelOf returns the level of a subscription; that of the log if it names no commitment.
+// levelOf returns the level of a subscription; levelLog if commitment is empty. Its errors are of
+// type *message.Error.
 func (c *session) levelOf(commitment string) (at level, err error) {
 	if commitment == "" {
 		return levelLog, nil

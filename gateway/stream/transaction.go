@@ -21,8 +21,9 @@ type (
 	signature = [64]byte
 )
 
-// transaction is one record of the topic: what filters look at, and the encoded value, which is
-// passed on unchanged. All subscribers share it. Only what is made on first use changes.
+// transaction is a transaction of the topic or of the source's node: what filters look at, and the
+// encoded update, which is passed on unchanged. All subscribers share it. Only the fields that are
+// made on first use change.
 type transaction struct {
 	// raw is the encoded geyser.SubscribeUpdateTransaction.
 	raw       []byte
@@ -30,17 +31,17 @@ type transaction struct {
 	slot      uint64
 	signature signature
 	version   txwire.Version
-	// bank is the id of the bank that executed it, and index is its place in the block. Both are 0
-	// if the source does not tell them.
+	// bank is the id of the bank that executed the transaction, index the transaction's place in
+	// the block. Both are 0 if the source does not tell them.
 	bank, index uint64
 	vote        bool
 	failed      bool
-	// accounts are the message's and those loaded from lookup tables.
+	// accounts are those of the message, then those loaded from lookup tables.
 	accounts []address
-	// received is when the transaction reached Mintlake; zero when unknown.
+	// received is when the transaction reached Mintlake; zero if that is not known.
 	received time.Time
 
-	// What follows is made on first use, for all subscribers: the JSON for WebSockets in each
+	// The fields below are made on first use, for all subscribers: the JSON for WebSockets in each
 	// shape, the status update, the owners of the token balances.
 	shapes struct {
 		sync.Mutex
@@ -51,14 +52,15 @@ type transaction struct {
 	owners                 tokenOwners
 }
 
-// errMalformed is a record that is no transaction.
+// errMalformed is the error for a record or a message that cannot be read.
 var errMalformed = protofields.ErrMalformed
 
 // accountsGuess is the first capacity of accounts: most transactions have fewer.
 const accountsGuess = 32
 
 // parseRecord reads only what filters need. It goes over the encoded message, which takes two
-// microseconds; decoding everything would take thirty. The transaction borrows the record's value.
+// microseconds; decoding everything would take thirty. The transaction refers to the bytes of the
+// record.
 func parseRecord(r kafka.Record) (*transaction, error) {
 	var received time.Time
 	if ms, err := strconv.ParseInt(string(r.Header(schemas.HeaderReceivedAt)), 10, 64); err == nil {
@@ -67,7 +69,8 @@ func parseRecord(r kafka.Record) (*transaction, error) {
 	return parseTransaction(r.Value, r.Offset, received)
 }
 
-// parseTransaction is parseRecord for a SubscribeUpdateTransaction.
+// parseTransaction is parseRecord for an encoded SubscribeUpdateTransaction. offset is 0 if it
+// comes from no log.
 func parseTransaction(raw []byte, offset int64, received time.Time) (*transaction, error) {
 	t := &transaction{raw: raw, offset: offset, received: received, accounts: make([]address, 0, accountsGuess)}
 	seen := false
@@ -168,8 +171,8 @@ func (t *transaction) addAccount(raw []byte) error {
 	return nil
 }
 
-// parts are the messages in an update, encoded, and the transaction's place in the block. err is
-// errMalformed if they could not be read.
+// parts are the encoded Transaction and TransactionStatusMeta of an update, and the transaction's
+// place in the block. err is errMalformed if they could not be read.
 type parts struct {
 	tx, meta []byte
 	index    uint64
@@ -209,8 +212,8 @@ func (t *transaction) message() (*pb.SubscribeUpdateTransaction, error) {
 	return m, nil
 }
 
-// withoutCache returns a copy without what was made on first use: a transaction that waits to be
-// finalized should hold no JSON.
+// withoutCache returns a copy without what was made on first use. A transaction that is kept until
+// its slot is finalized or confirmed should not keep JSON in memory.
 func (t *transaction) withoutCache() *transaction {
 	return &transaction{
 		raw: t.raw, offset: t.offset, slot: t.slot, bank: t.bank, index: t.index, signature: t.signature, version: t.version,

@@ -14,19 +14,19 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// watch asks for certain notes. It is never changed; only its gate opens.
+// watch is a subscription to certain notes. It is never changed; only its gate opens.
 type watch struct {
 	kind watchKind
 	// name is the filter's over gRPC and the subscription's number over WebSocket.
 	name string
-	// at is the level that the client asks for. The blocks_meta of a slot then comes when the slot
-	// reaches it, and the status of this level comes after the slot's transactions.
+	// at is the level that the client asks for. The blocks_meta of a slot comes when the slot
+	// reaches this level. A slot's status of this level comes after the slot's transactions.
 	at level
-	// single is set if slots are reported at this level only; interim, if also what they are before
-	// they are processed.
+	// single is set if only the slot status of this level is reported. interim is set if the
+	// statuses before processed are reported, too.
 	single, interim bool
-	// ordered is set if the client gets transactions, too, or may get them: the end of a slot then
-	// comes after them.
+	// ordered is set if the client may get transactions, too: then the end of a slot comes after
+	// its transactions.
 	ordered bool
 	gate    *gate
 }
@@ -44,7 +44,8 @@ const (
 	watchRoots
 	// watchStatus wants to know when the stream stalls and when it resumes.
 	watchStatus
-	// watchUpdates wants all that the source's node says about slots, over WebSocket.
+	// watchUpdates wants what slotsUpdatesSubscribe reports over WebSocket: interim statuses,
+	// confirmed, finalized and dead slots.
 	watchUpdates
 )
 
@@ -54,11 +55,11 @@ const gapsFilter = "mintlake.gaps"
 // statusFilter is the name of a slots filter that reports only when the stream stalls and resumes.
 const statusFilter = "mintlake.status"
 
-// notesBehind is how many notes may wait for a client beside the transactions.
-const notesBehind = 1024
+// maxNotes bounds the notes that may wait for a client in its queue of notes.
+const maxNotes = 1024
 
-// ofProcessed returns whether the watch is for what the source's node brings. That has gaps and
-// stalls of its own.
+// ofProcessed returns whether the watch is for what the node of Config.Processed sends. That node
+// has gaps and stalls of its own; all other watches are for the log.
 func (w *watch) ofProcessed() bool { return w.at == levelProcessed }
 
 // wants returns whether the watch is for this note.
@@ -86,8 +87,8 @@ func (w *watch) wants(n *note) bool {
 	return false
 }
 
-// wantsSlot is wants for the statuses of slots. Dead slots of the log come to levelProcessed
-// through banks, which tells each once.
+// wantsSlot is wants for the statuses of slots. A watch at levelProcessed gets no note of the log
+// about a dead slot: banks makes a note of its own of it, so that each death is told once.
 func (w *watch) wantsSlot(n *note) bool {
 	switch n.kind {
 	case noteEnd:
@@ -117,14 +118,15 @@ func (w *watch) waitsBehind(n *note) bool {
 	case noteProcessed, noteInterim:
 		return w.ordered
 	case noteDead:
-		// What is withdrawn comes after all that is, and before all that takes its place.
+		// A withdrawal comes after the transactions that it takes back, and before those that
+		// replace them.
 		return w.ordered && w.at == levelProcessed
 	case noteStalled, noteResumed:
 	}
 	return false
 }
 
-// finalEnds returns the ends of the slots that are finalized with n, if w is for the blocks_meta of
+// finalEnds returns the ends of the slots that n finalizes, if w is for the blocks_meta of
 // finalized slots.
 func (w *watch) finalEnds(n *note) (ends []*note) {
 	if w.kind != watchMeta || w.at != levelFinal {
@@ -266,7 +268,7 @@ func updateOf(n *note, now time.Time) updateResult {
 		case pb.SlotStatus_SLOT_CREATED_BANK:
 			out.Type, out.Parent = "createdBank", n.end.ParentSlot
 		}
-	case noteGap, noteStalled, noteResumed, noteProcessed: // not told here
+	case noteGap, noteStalled, noteResumed, noteProcessed: // watchUpdates wants none of these
 	}
 	return out
 }

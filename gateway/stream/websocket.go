@@ -14,7 +14,7 @@ import (
 	"github.com/mintlake/mintlake/gateway/socket"
 )
 
-// keyQuery carries the RPC key, from the specification.
+// keyQuery is the query parameter that carries the RPC key.
 const keyQuery = "apiKey"
 
 // maxMessageBytes bounds one message of a WebSocket client; 50,000 addresses take 2.4 MB.
@@ -42,7 +42,7 @@ func (s *Server) serveWebSocket(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c := newSession(s, sub, lease)
-	if c.Accept(w, r) != nil { // it has answered
+	if c.Accept(w, r) != nil { // Accept has answered the request
 		s.hub.remove(sub)
 		lease.Close()
 		s.metrics.refused.WithLabelValues(formWebSocket, "handshake").Inc()
@@ -64,19 +64,21 @@ type session struct {
 	filters map[uint64]*filter
 	// watches are the subscriptions to slots and roots.
 	watches map[uint64]*watch
-	// replays end the replays of subscriptions, which may be over.
+	// replays has the functions that end the replays of subscriptions; a replay may be over
+	// already.
 	replays map[uint64]context.CancelFunc
-	// next is the number of the latest subscription; only receive uses it. promised is a copy of
-	// next that send reads; it is set before the subscription can have deliveries. introduced is
-	// the latest number that the client was sent.
+	// next is the number of the latest subscription; only Handle and Answer use it, which never run
+	// at the same time. promised is a copy of next for Send; it is set before the subscription can
+	// have deliveries. introduced is the highest number that the client has been sent; only Send
+	// uses it.
 	next       uint64
 	promised   atomic.Uint64
 	introduced uint64
-	// life is the context of the session: it ends with it.
+	// life is the context of replays: it ends with the session.
 	life context.Context
 }
 
-// reply is the answer to a message. Once the client has it, it knows all subscriptions up to
+// reply is the answer to a message. A client that has the answer knows all its subscriptions up to
 // number.
 type reply struct {
 	text   []byte
@@ -134,8 +136,8 @@ func (c *session) Send(ctx context.Context) {
 	}
 }
 
-// notifyAll sends all deliveries that wait, several messages in one write: a block has more than
-// one for most clients.
+// notifyAll sends all deliveries that wait. It sends several messages in one write, because a block
+// brings more than one for most clients.
 func (c *session) notifyAll(ctx context.Context) error {
 	out := socket.NewFrames()
 	defer out.Release()
@@ -154,7 +156,7 @@ func (c *session) notifyAll(ctx context.Context) error {
 		// One message for each subscription that wants the transaction.
 		for _, want := range d.wants {
 			result, err := d.tx.notification(want.shapeOf(d.tx))
-			if err != nil { // a record that cannot be shown is no reason to end the connection
+			if err != nil { // one transaction that cannot be encoded does not end the connection
 				c.server.metrics.badRecords.Inc()
 				continue
 			}
@@ -170,8 +172,9 @@ func (c *session) notifyAll(ctx context.Context) error {
 	return c.Flush(out)
 }
 
-// introduce appends to out the answers that tell the client the numbers of the delivery's
-// subscriptions: clients drop messages with a number that they do not know yet.
+// introduce waits for the answers that tell the client the numbers of the delivery's subscriptions,
+// and appends them to out before the delivery: clients drop notifications with a number that they
+// do not know yet.
 func (c *session) introduce(ctx context.Context, d delivery, out *socket.Frames) error {
 	for c.introduced < c.promised.Load() && d.newest() > c.introduced {
 		select {

@@ -8,22 +8,23 @@ import (
 	"github.com/mintlake/mintlake/solana/txwire"
 )
 
-// wireTransaction is a transaction in its parts, which borrow an encoded protobuf message. It has
-// the memory of its config.
+// wireTransaction is a transaction in its parts, which refer to the bytes of an encoded protobuf
+// message. Config points to the fields fee, units, loaded and heap.
 type wireTransaction struct {
 	txwire.Transaction
 	fee                 uint64
 	units, loaded, heap uint32
 }
 
+// wires pools wireTransactions, so that appendWire does not allocate their lists anew.
 var wires = sync.Pool{New: func() any { return &wireTransaction{} }}
 
 // maxParts bounds the lists of a message: no version of the format has longer ones.
 const maxParts = 0xffff
 
 // appendWire appends an encoded Transaction in the network's format. The error is errMalformed if
-// the format cannot have what is in it, or if it has a field that is not known here: other bytes
-// than those that were signed would be of no use.
+// the format cannot express the transaction, or if a field of it is unknown here: its bytes would
+// not be those that were signed, and so be useless.
 func appendWire(dst, tx []byte) (out []byte, version txwire.Version, err error) {
 	w := wires.Get().(*wireTransaction) // the pool has nothing else
 	defer wires.Put(w)
@@ -107,7 +108,7 @@ func (w *wireTransaction) readHeader(message []byte) error {
 	}
 	f := protofields.Fields{Rest: message}
 	for f.Next() {
-		number := uint32(f.Value) // as decoders do
+		number := uint32(f.Value) // protobuf decoders truncate it, too
 		switch {
 		case number > 0xff:
 			return errMalformed
@@ -124,7 +125,8 @@ func (w *wireTransaction) readHeader(message []byte) error {
 	return f.Err
 }
 
-// readConfig reads a TransactionConfig; nil is none. A member that is not there is not set.
+// readConfig reads a TransactionConfig, or nothing if message is nil. A member that the message
+// lacks stays nil.
 func (w *wireTransaction) readConfig(message []byte) error {
 	f := protofields.Fields{Rest: message}
 	for f.Next() {
@@ -154,7 +156,7 @@ type instruction struct {
 	accounts, data []byte
 	height         uint32
 	hasHeight      bool
-	// unknown means that it has a field that is not known here.
+	// unknown says that the instruction has a field that is not known here.
 	unknown bool
 	err     error
 }

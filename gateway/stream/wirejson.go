@@ -23,8 +23,8 @@ import (
 
 // encodeWireShape returns the JSON of a transaction in the encodings of its wire format, which are
 // what most clients ask for, or with the details signatures or none. It reads the encoded message
-// in place: to decode it and to call encoding/json would take eight times as long, and was a third
-// of the server's work for a block. A test compares the bytes with encoding/json's.
+// in place: to decode it and to call encoding/json takes eight times as long, which was a third of
+// the server's work for a block. A test compares the bytes with encoding/json's.
 func (t *transaction) encodeWireShape(s shape) ([]byte, error) {
 	parts := t.split()
 	buffer := socket.NewFrames()
@@ -73,7 +73,7 @@ type jsonWriter struct {
 
 func (w *jsonWriter) raw(text string) { w.out = append(w.out, text...) }
 
-// number appends a number behind its key.
+// number appends a key and a number. key includes the punctuation around it.
 func (w *jsonWriter) number(key string, n uint64) {
 	w.out = strconv.AppendUint(append(w.out, key...), n, 10)
 }
@@ -91,13 +91,14 @@ func (w *jsonWriter) text(raw []byte) {
 	w.out = jsonappend.String(w.out, raw)
 }
 
-// textOf is text behind its key.
+// textOf appends a key and the text of a protobuf field.
 func (w *jsonWriter) textOf(key string, raw []byte) {
 	w.out = append(w.out, key...)
 	w.text(raw)
 }
 
-// list appends an array of the message's fields number behind its key.
+// list appends a key and an array. item appends each element, from a field of message with that
+// number.
 func (w *jsonWriter) list(key string, message []byte, number protowire.Number, item func(*jsonWriter, []byte)) {
 	w.out = append(append(w.out, key...), '[')
 	f, more := protofields.Fields{Rest: message}, false
@@ -115,8 +116,8 @@ func (w *jsonWriter) list(key string, message []byte, number protowire.Number, i
 	w.out = append(w.out, ']')
 }
 
-// numbers appends an array of a repeated number behind its key. The number may be packed, several
-// in one field, or not.
+// numbers appends a key and an array of the integers in a repeated field of message. The field may
+// be packed, with several integers in one field, or not.
 func (w *jsonWriter) numbers(key string, message []byte, number protowire.Number) {
 	w.out = append(append(w.out, key...), '[')
 	begin := len(w.out)
@@ -147,7 +148,7 @@ func (w *jsonWriter) numbers(key string, message []byte, number protowire.Number
 	w.out = append(w.out, ']')
 }
 
-// packer compresses with zstd. It is made on first use; many goroutines may use it at once.
+// packer returns the zstd encoder, which is made on first use. Goroutines may share it.
 var packer = sync.OnceValues(func() (*zstd.Encoder, error) { return zstd.NewWriter(nil) })
 
 // wire appends the wire format of a Transaction in an encoding, and returns its version in JSON.
@@ -180,8 +181,9 @@ func (w *jsonWriter) meta(meta []byte) {
 	var failure, returned []byte
 	var fee, units, cost uint64
 	var hasUnits, hasCost, innerNone, logsNone bool
-	// lists has for each number of a repeated field the part of meta from the first one to the last
-	// one: encoders write all of them together.
+	// lists has, for each field number, the part of meta from the first field with that number to
+	// the last. Encoders write the fields of a list together, so this part is short and meta is
+	// read only once.
 	var lists [fieldMetaReadonly + 1]span
 	f := protofields.Fields{Rest: meta}
 	for at := 0; f.Next(); at = len(meta) - len(f.Rest) {
@@ -242,7 +244,8 @@ func (s *span) add(begin, end int) {
 
 func (s span) of(message []byte) []byte { return message[s.begin:s.end] }
 
-// listUnless is list, but null if the node has not recorded the list.
+// listUnless appends a key and null if none is set, because the node did not record the list.
+// Otherwise it is list.
 func (w *jsonWriter) listUnless(none bool, key string, message []byte, number protowire.Number, item func(*jsonWriter, []byte)) {
 	if none {
 		w.out = append(append(w.out, key...), "null"...)
@@ -251,8 +254,8 @@ func (w *jsonWriter) listUnless(none bool, key string, message []byte, number pr
 	w.list(key, message, number, item)
 }
 
-// failure appends the first members of a meta: a TransactionError, null if there is none, and the
-// same as a Result.
+// failure appends the first members of a meta: err, which is a TransactionError or null, and
+// status, which is the same as a Result: {"Err":…} or {"Ok":null}.
 func (w *jsonWriter) failure(message []byte) {
 	if message == nil {
 		w.raw(`{"err":null,"status":{"Ok":null}`)
@@ -339,7 +342,7 @@ func (w *jsonWriter) balance(message []byte) {
 	w.raw("}")
 }
 
-// amount appends a UiTokenAmount behind its key.
+// amount appends a key and a UiTokenAmount.
 func (w *jsonWriter) amount(message []byte) {
 	var value float64
 	var decimals uint64
@@ -370,7 +373,7 @@ func (w *jsonWriter) amount(message []byte) {
 	w.raw("}")
 }
 
-// returned appends a ReturnData behind its key.
+// returned appends a key and a ReturnData.
 func (w *jsonWriter) returned(message []byte) {
 	var program, data []byte
 	f := protofields.Fields{Rest: message}

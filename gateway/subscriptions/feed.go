@@ -27,7 +27,7 @@ const (
 	// pause before a topic is opened again after it failed for good.
 	idleCheck   = 50 * time.Millisecond
 	reopenPause = time.Second
-	// idleAfter is how long nobody must want a feed before it closes.
+	// idleAfter is how long a feed stays open that nobody wants.
 	idleAfter = 10 * time.Second
 )
 
@@ -38,7 +38,7 @@ const (
 )
 
 // feed reads a topic from its end, as long as somebody wants its records. Mainnet's transactions
-// are megabytes a second: they should not be read for nobody.
+// are megabytes a second, which should not be read if nobody wants them.
 type feed struct {
 	server *Server
 	topic  string
@@ -48,8 +48,8 @@ type feed struct {
 
 // feeds returns the feeds of slots and of transactions.
 func (s *Server) feeds() []*feed {
-	// Without an upstream, whatever happens while a feed is being opened would be missed. So the
-	// feeds are always open then.
+	// Without an upstream that can be asked, what happens before a feed is open would be missed.
+	// Then the feeds are always open.
 	always := s.deps.RPC == nil
 	return []*feed{
 		{s, schemas.TopicSlots, func() bool { return always || s.hub.follows() }, s.takeSlot},
@@ -94,7 +94,7 @@ func (f *feed) follow(ctx context.Context) error {
 	}
 	defer tailer.Close()
 	for wantedAt := time.Now(); time.Since(wantedAt) < idleAfter; {
-		// A quiet topic must not keep the feed from noticing that nobody wants it any more.
+		// The time limit is for a quiet topic: the feed must notice that nobody wants it any more.
 		records, err := kafka.FetchWithin(ctx, tailer, batchRecords, batchWait, idleAfter)
 		if err != nil {
 			return err
@@ -109,8 +109,8 @@ func (f *feed) follow(ctx context.Context) error {
 	return nil
 }
 
-// takeSlot notifies of a block that ingest has read, also as a root if ingest reads finalized
-// blocks. It ignores skipped and dead slots, and status reports.
+// takeSlot notifies of the slot of a block that ingest has read, and of the root, too, if ingest
+// reads finalized blocks. It ignores skipped and dead slots, and status reports.
 func (s *Server) takeSlot(r kafka.Record) {
 	if bytes.Equal(r.Key, []byte(schemas.SourceStatusKey)) {
 		return
@@ -133,8 +133,8 @@ func (s *Server) takeSlot(r kafka.Record) {
 	s.hub.newSlot(line.GetSlot(), parent, fromIngest)
 }
 
-// takeTransaction notifies of a transaction that somebody waits for. Of any other transaction only
-// the signature is read. Records of other types are ignored.
+// takeTransaction notifies of a transaction that a client waits for. Of any other transaction it
+// reads only the signature. Records of other types are ignored.
 func (s *Server) takeTransaction(r kafka.Record) {
 	if string(r.Header(schemas.HeaderType)) != schemas.TypeTransaction {
 		return

@@ -49,7 +49,7 @@ const (
 	kindSignature kind = iota
 	kindSlot
 	kindRoot
-	// These come from upstreams.
+	// Upstreams serve the kinds below.
 	kindAccount
 	kindProgram
 	kindLogs
@@ -71,42 +71,42 @@ type subscription struct {
 	relayed *relayed
 }
 
-// watch is a signature that somebody waits for.
+// watch is a signature of which clients wait for the transaction.
 type watch struct {
 	subscribers map[*subscription]struct{}
 	since       time.Time // when the latest subscription was made
 	due         time.Time // when to ask the upstream next
 }
 
-// hub has all subscriptions and queues their notifications in their clients' buffers. It never
+// hub has all subscriptions and queues their notifications in the buffers of the clients. It never
 // waits for a client.
 type hub struct {
 	cfg     Config
 	metrics *metrics
-	// signaturesDue and slotsWanted wake the pollers when something new should not wait for their
-	// next tick.
+	// signaturesDue and slotsWanted wake the pollers of signatures and of slots when a new
+	// subscription should not wait for their next tick.
 	signaturesDue, slotsWanted chan struct{}
 	// relayWanted wakes the relay when there are new subscriptions for an upstream, or unwanted
 	// ones.
 	relayWanted chan struct{}
-	gone        sync.WaitGroup
+	gone        sync.WaitGroup // counts the sessions that were not removed yet
 
 	mu       sync.Mutex
 	closed   bool
 	sessions map[*session]struct{}
-	clients  map[string]int
+	clients  map[string]int // sessions of each client
 	lastID   uint64
-	// open counts the subscriptions and the calls that wait for an upstream, upstream the different
-	// subscriptions at upstreams; both by client.
+	// open counts the subscriptions and the calls that wait for an upstream. upstream counts the
+	// different subscriptions at upstreams. Both count by client.
 	open, upstream *shares.Counts
 	watches        map[string]*watch
 	slots          map[*subscription]struct{}
 	roots          map[*subscription]struct{}
 	relayed        map[string]*relayed // by kind and parameters
 	unwanted       []goneRelayed       // no client has them, but the upstream still does
-	slot           uint64
-	root           uint64
-	fedAt          time.Time // when ingest last brought a new slot
+	slot           uint64              // the highest slot that was notified
+	root           uint64              // the highest root that was notified
+	fedAt          time.Time           // when ingest last brought a new slot
 }
 
 func newHub(cfg Config, m *metrics) *hub {
@@ -119,8 +119,8 @@ func newHub(cfg Config, m *metrics) *hub {
 	}
 }
 
-// wake sends a signal if none waits; it does not block. One signal is enough: the receiver looks at
-// everything.
+// wake puts a signal into c if there is none; it does not block. One signal is enough, because the
+// receiver then looks at everything that is new.
 func wake(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -190,9 +190,9 @@ func (h *hub) subscribe(sub *subscription, reply func(id uint64) []byte) error {
 			h.watches[sub.signature] = w
 		}
 		w.subscribers[sub] = struct{}{}
-		w.since, w.due = time.Now(), time.Time{} // at once: it may have landed before
+		w.since, w.due = time.Now(), time.Time{} // due now: the transaction may have landed before
 		wake(h.signaturesDue)
-	case kindAccount, kindProgram, kindLogs: // subscribeRelayed does the rest
+	case kindAccount, kindProgram, kindLogs: // do not come here: see subscribeRelayed
 	}
 	h.metrics.subscriptions.WithLabelValues(kindNames[sub.kind]).Inc()
 	sub.owner.queue(reply(sub.id))
@@ -247,8 +247,8 @@ func (h *hub) follows() bool {
 	return len(h.slots)+len(h.roots) > 0
 }
 
-// landed notifies the subscribers of a signature that its transaction is in a block, with
-// commitment at. failure is the JSON of the transaction's error; null if there is none. A
+// landed notifies the subscribers of a signature that its transaction is in a block that has
+// reached commitment at. failure is the JSON of the transaction's error; null if there is none. A
 // subscription that wants receivedSignature gets that notification first, once. A subscription that
 // wants no higher commitment than at gets the result and ends.
 func (h *hub) landed(signature string, slot uint64, at level, failure json.RawMessage, from string) {

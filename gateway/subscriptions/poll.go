@@ -12,16 +12,17 @@ import (
 const (
 	// statusesPerCall is getSignatureStatuses' own limit.
 	statusesPerCall = 256
-	// gather is how long the first new signature waits for others, so that they share a call.
+	// gather is how long the first new signature waits for more signatures, so that they share a
+	// call.
 	gather = 10 * time.Millisecond
-	// maxCatchUp bounds the slots that are reported one by one after a pause; older ones are left
-	// out.
+	// maxCatchUp bounds how many slots below the tip are reported one by one after a pause; older
+	// ones are left out.
 	maxCatchUp = 128
-	// parentSearch is how many slots before the tip the first question asks for, to find the tip's
-	// parent.
+	// parentSearch is how many slots below the tip a question begins that reports only the tip, to
+	// find the tip's parent.
 	parentSearch = 32
-	// freshAfter is how long nobody must want slots or roots before they start afresh: what came
-	// meanwhile is then not reported.
+	// freshAfter is how long nobody may have wanted slots or roots for a new subscription to get
+	// what came meanwhile. After a longer time only the newest slot and root are reported.
 	freshAfter = 10 * time.Second
 )
 
@@ -38,8 +39,8 @@ func (s *Server) askAgain(waited time.Duration) time.Duration {
 	return 20 * s.cfg.pollInterval
 }
 
-// dueSignatures returns the signatures that the upstream is to be asked for now, but no more than
-// most, and sets when these are due again.
+// dueSignatures returns at most `most` signatures that the upstream is to be asked for now, and
+// sets when they are due again.
 func (s *Server) dueSignatures(now time.Time, most int) []string {
 	h := s.hub
 	h.mu.Lock()
@@ -82,7 +83,7 @@ func (s *Server) pollSignatures(ctx context.Context) {
 }
 
 // note counts a call of the upstream. It logs a failure, unless one was logged within the last
-// minute: complained is when. It ignores a call that the end of ctx broke off.
+// minute: complained is the time of that. It ignores a call that the end of ctx broke off.
 func (s *Server) note(ctx context.Context, method string, err error, complained *time.Time) {
 	switch {
 	case ctx.Err() != nil:
@@ -165,7 +166,7 @@ func (s *Server) pollSlots(ctx context.Context) {
 }
 
 // askSlots asks the upstream for new roots and, if ingest is behind or brings none, for new slots.
-// If fresh is set, only the newest root and the newest slot are reported, see freshAfter.
+// If fresh is set, it reports only the newest root and the newest slot: see freshAfter.
 func (s *Server) askSlots(ctx context.Context, fresh bool) error {
 	h := s.hub
 	h.mu.Lock()
@@ -192,9 +193,10 @@ func (s *Server) askSlots(ctx context.Context, fresh bool) error {
 // block is a slot that has a block, with its parent's slot.
 type block struct{ slot, parent uint64 }
 
-// askBlocks returns the blocks above known at a commitment, of the last maxCatchUp slots or so. If
-// fresh is set or known is 0, it returns only the newest. A block's parent is the block before it
-// in the upstream's answer; for the first one it is taken to be the slot before.
+// askBlocks returns the blocks at a commitment in slots above known, in ascending order, of the
+// last maxCatchUp slots. If fresh is set or known is 0, it returns only the newest block. A block's
+// parent is the block before it in the upstream's answer. For the first block of the answer it is
+// assumed to be the slot before.
 func (s *Server) askBlocks(ctx context.Context, commitment solana.Commitment, known uint64, fresh bool) ([]block, error) {
 	options := map[string]any{"commitment": commitment}
 	var tip uint64

@@ -15,9 +15,10 @@ const maxSignatureText = 88
 
 func refusal(code int, text string) *message.Error { return &message.Error{Code: code, Message: text} }
 
-// Handle implements socket.Client. The answer of a call that succeeds is queued here, before any
-// notification. The answer with an error is returned, so that it can be delayed. A notification (a
-// call without id, such as the clients' ping) is never answered.
+// Handle implements socket.Client. The answer to a call that succeeds is queued here, so that it
+// comes before any notification of a new subscription. An error answer is returned, so that the
+// caller can delay it. A notification (a call without id, such as the clients' ping) is never
+// answered.
 func (c *session) Handle(text []byte) (answer []byte, refused bool) {
 	in, err := message.Read(text)
 	switch {
@@ -31,7 +32,7 @@ func (c *session) Handle(text []byte) (answer []byte, refused bool) {
 		err = c.perform(&in)
 	}
 	if err == nil {
-		// perform knows the method, so it is one of few
+		// perform knows the method, so the metric has few labels
 		c.server.metrics.calls.WithLabelValues(in.Method).Inc()
 		return nil, false
 	}
@@ -106,7 +107,7 @@ func (c *session) perform(in *message.Call) error {
 	return refusal(message.CodeNoMethod, "Method not found: this WebSocket serves signatureSubscribe, slotSubscribe, rootSubscribe, accountSubscribe, programSubscribe, logsSubscribe and their unsubscribes")
 }
 
-// relayedKinds are the kinds that upstreams serve, by method.
+// relayedKinds are the kinds of subscriptions that upstreams serve, by method.
 var relayedKinds = map[string]kind{"accountSubscribe": kindAccount, "programSubscribe": kindProgram, "logsSubscribe": kindLogs}
 
 // subscribeRelayed subscribes at an upstream. The client is answered when the upstream has accepted
@@ -125,7 +126,8 @@ func (c *session) subscribeRelayed(in *message.Call, params []json.RawMessage) e
 	return limitReached(c.server.hub.subscribeRelayed(&subscription{kind: relayedKinds[in.Method], owner: c}, compact, in.ID))
 }
 
-// limitReached returns err, which names a limit, in the words of Agave.
+// limitReached returns err, which says that a limit is reached, as Agave's error for that; nil if
+// err is nil.
 func limitReached(err error) error {
 	if err == nil {
 		return nil
@@ -148,7 +150,8 @@ func (c *session) signatureParams(params []json.RawMessage) (*subscription, erro
 	if len(params) > 2 {
 		return nil, refusal(message.CodeInvalidParams, "Invalid params: at most 2")
 	}
-	// The length comes first: decoding base58 takes time that grows with its square.
+	// A long text is cut before it is decoded: base58 decoding takes time that grows with the
+	// square of the length.
 	if raw, err := base58.Decode(text[:min(len(text), maxSignatureText+1)]); err != nil || len(text) > maxSignatureText || len(raw) != 64 {
 		return nil, refusal(message.CodeInvalidParams, "Invalid Request: Invalid signature provided")
 	}

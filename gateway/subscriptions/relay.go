@@ -25,8 +25,8 @@ const (
 	relayMessageBytes = 32 << 20
 	// maxRelayPause bounds the pause between two rounds through all upstreams.
 	maxRelayPause = 30 * time.Second
-	// relaySteady is how long a connection that serves must last so that the next one needs no
-	// pause.
+	// relaySteady is how long a connection that serves must last for the next one to be opened
+	// without a pause.
 	relaySteady = 10 * time.Second
 )
 
@@ -37,9 +37,9 @@ var (
 	errRelayPanic   = errors.New("internal error")
 )
 
-// relay makes the clients' subscriptions at one upstream at a time, over one connection. When that
-// fails, it makes all of them again at the next upstream. Identical subscriptions of clients are
-// one at the upstream.
+// relay makes the clients' subscriptions at one upstream at a time, over one connection. When the
+// connection fails, relay makes all subscriptions again at the next upstream. It makes identical
+// subscriptions of clients once.
 type relay struct {
 	server *Server
 	client *http.Client
@@ -57,7 +57,7 @@ func (s *Server) runRelay(ctx context.Context) {
 	delays.InitialInterval, delays.MaxInterval = s.cfg.relayPause, maxRelayPause
 	failed, lostAt := 0, time.Time{}
 	for at := 0; ctx.Err() == nil; {
-		if !s.hub.relays() {
+		if !s.hub.hasRelayed() {
 			select {
 			case <-ctx.Done():
 				return
@@ -106,24 +106,26 @@ func plain(err error) string {
 type relayConn struct {
 	*relay
 	conn *websocket.Conn
-	last uint64 // id of the last call
+	last uint64 // id of the latest call
 	// calls are the subscriptions that wait for the upstream's answer, by the call's id. numbers
-	// are those that the upstream has, by the number that it gave them: subscriptions of equal
-	// meaning, such as one that names the default commitment, have the same.
+	// are the subscriptions that the upstream has, by the number that it gave them. It gives one
+	// number to subscriptions of equal meaning, such as one that names the default commitment and
+	// one that names none.
 	calls   map[uint64]*relayed
 	numbers map[uint64][]*relayed
-	// leaving are those that no client wants any more, and that were not ended yet.
+	// leaving are the subscriptions that no client wants any more, but that were not ended at the
+	// upstream yet.
 	leaving []goneRelayed
 	served  bool // the upstream has accepted a subscription
-	// reads bounds the accounts that are read at one time to readsAtOnce.
+	// reads is a semaphore: at most readsAtOnce accounts are read at one time.
 	reads *semaphore.Weighted
 }
 
 // readsAtOnce bounds relayConn.reads.
 const readsAtOnce = 4
 
-// serve uses one upstream until it fails or no client needs it. served is true if the upstream
-// accepted a subscription.
+// serve connects to one upstream and uses it until the connection fails or no client needs it.
+// served is true if the upstream accepted a subscription.
 func (r *relay) serve(ctx context.Context, url string) (served bool, err error) {
 	defer panics.Catch(r.server.deps.Logger, r.server.metrics.panics, func() { err = errRelayPanic })
 	ctx, cancel := context.WithCancel(ctx)
@@ -168,7 +170,8 @@ func (c *relayConn) loop(ctx context.Context, messages <-chan []byte, broken <-c
 	if err := c.catchUp(ctx); err != nil {
 		return err
 	}
-	// A ping waits for its pong, which the reader meets behind the messages that wait here.
+	// A ping has a goroutine, because it waits for its pong. The reader gets to the pong only when
+	// loop has taken the messages before it.
 	pinged, pinging := make(chan error, 1), false
 	for {
 		var err error
@@ -186,7 +189,7 @@ func (c *relayConn) loop(ctx context.Context, messages <-chan []byte, broken <-c
 			pinging = false
 		case <-check.C:
 			switch {
-			case !s.hub.relays():
+			case !s.hub.hasRelayed():
 				return errRelayIdle
 			case c.unanswered():
 				err = errRelaySilent
@@ -201,6 +204,7 @@ func (c *relayConn) loop(ctx context.Context, messages <-chan []byte, broken <-c
 	}
 }
 
+// within calls do with a context that ends after Config.relayTimeout.
 func (c *relayConn) within(ctx context.Context, do func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, c.server.cfg.relayTimeout)
 	defer cancel()
@@ -217,7 +221,8 @@ func (c *relayConn) unanswered() bool {
 	return false
 }
 
-// catchUp makes new subscriptions at the upstream and ends those that no client wants any more.
+// catchUp makes the new subscriptions of clients at the upstream, and ends those that no client
+// wants any more.
 func (c *relayConn) catchUp(ctx context.Context) error {
 	fresh, gone := c.server.hub.relayChanges()
 	c.leaving = append(c.leaving, gone...)
@@ -233,8 +238,9 @@ func (c *relayConn) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// leave ends the subscriptions that no client wants any more, if no other has the same number. It
-// waits while the upstream has calls to answer, as one of these may get that number.
+// leave ends the subscriptions at the upstream that no client wants any more, unless another one
+// has the same number. It does nothing while the upstream has calls to answer, because one of these
+// may get the same number.
 func (c *relayConn) leave(ctx context.Context) error {
 	if len(c.calls) > 0 {
 		return nil
@@ -245,7 +251,7 @@ func (c *relayConn) leave(ctx context.Context) error {
 		users := c.numbers[g.number]
 		at := slices.Index(users, g.entry)
 		if at < 0 {
-			continue // of an earlier connection
+			continue // the number is of an earlier connection
 		}
 		if c.numbers[g.number] = slices.Delete(users, at, at+1); len(users) > 1 {
 			continue
@@ -292,7 +298,8 @@ func (c *relayConn) take(ctx context.Context, text []byte) error {
 	if m.ID == nil {
 		for _, entry := range c.numbers[m.Params.Subscription] {
 			if len(m.Params.Result) > 0 {
-				// An upstream that lags would take an account back to an older state.
+				// Without order, an upstream that lags would take an account back to an older
+				// state.
 				ordered := !entry.forks && time.Since(entry.asked) < c.server.cfg.relayLag
 				c.server.hub.relayNotify(entry, m.Params.Result, ordered)
 			}
@@ -322,8 +329,8 @@ func (c *relayConn) take(ctx context.Context, text []byte) error {
 	return nil
 }
 
-// tellAccount reads an account and sends it to its subscribers: it may have changed while no
-// upstream was connected.
+// tellAccount reads an account and notifies its subscribers of what it read, because the account
+// may have changed while no upstream was connected.
 func (c *relayConn) tellAccount(ctx context.Context, entry *relayed) {
 	defer panics.Catch(c.server.deps.Logger, c.server.metrics.panics, nil)
 	var params []any

@@ -147,7 +147,7 @@ func TestSubscriptionsOfUpstreamsKeepTheClientsNumbers(t *testing.T) {
 	require.NoError(t, two.Close(websocket.StatusNormalClosure, ""))
 	left := []string{<-a.seen, <-a.seen}
 	require.ElementsMatch(t, []string{"accountUnsubscribe [500]", "logsUnsubscribe [501]"}, left)
-	require.False(t, f.hub.relays())
+	require.False(t, f.hub.hasRelayed())
 	require.Zero(t, f.hub.open.Taken())
 }
 
@@ -270,7 +270,7 @@ func TestAnUpstreamsRefusalIsPassedOn(t *testing.T) {
 	f := relaying(t, Config{maxRelayed: 1}, newUpstream(), a)
 	c := f.dial(t)
 	require.JSONEq(t, `{"jsonrpc":"2.0","error":{"code":-32602,"message":"Invalid params: bad pubkey"},"id":1}`, c.call("accountSubscribe", `["x"]`))
-	require.False(t, f.hub.relays())
+	require.False(t, f.hub.hasRelayed())
 	require.Contains(t, c.call("accountSubscribe", `[]`), "-32602")
 	a.set(func() { a.refuses = "" })
 	c.subscribe("accountSubscribe", `["x"]`)

@@ -11,8 +11,8 @@ import (
 var (
 	errTooManyRelayed      = errors.New("too many account, program and log subscriptions on this server")
 	errTooManyRelayedOfOne = errors.New("this client has as many different account, program and log subscriptions as are free for all others; end some")
-	// errRelayGone ends the clients of a subscription that an upstream served and none serves any
-	// more.
+	// errRelayGone ends the sessions of the clients of a subscription that an upstream served and
+	// that no upstream serves any more.
 	errRelayGone = errors.New("no upstream serves one of the subscriptions any more; connect again")
 )
 
@@ -25,23 +25,26 @@ type relayed struct {
 	key    string
 	kind   kind
 	params json.RawMessage
-	// client is the one that asked for it first. It counts as that client's until nobody wants it.
+	// client is the client that asked for the subscription first. The subscription counts for its
+	// limit until no client wants it any more.
 	client string
-	// forks is set if the slots of an account may go back because it is told at processed.
+	// forks is set for commitment processed: a fork that is given up may take the account back to a
+	// lower slot.
 	forks bool
 	// subscribers are the clients' subscriptions. waiting are the clients' calls that wait for the
 	// upstream's answer.
 	subscribers map[*subscription]struct{}
 	waiting     []waiter
 	state       relayState
-	number      uint64 // given by the upstream
-	// taken says that an upstream has accepted it at some time.
+	number      uint64 // given by the upstream; valid while state is relayActive
+	// taken says that some upstream has accepted the subscription before.
 	taken bool
-	// refusals counts the upstreams in a row that refused it after another had accepted it.
+	// refusals counts the upstreams that have refused the subscription one after the other since
+	// the last one accepted it.
 	refusals int
-	// slot is the highest slot at which clients know the account.
+	// slot is the highest slot of a notification that clients were sent about the account.
 	slot  uint64
-	asked time.Time // when the upstream was asked
+	asked time.Time // when the present upstream was asked
 }
 
 type relayState uint8
@@ -128,9 +131,9 @@ func (h *hub) leaveRelayed(sub *subscription) {
 	h.tidy(sub.relayed)
 }
 
-// tidy removes a subscription that no client wants. If the upstream has it, it is ended there. If
-// the upstream was only asked for it, tidy is called again after the answer. The caller holds the
-// lock.
+// tidy removes a subscription that no client wants. If the upstream has it, the relay ends it
+// there. If the upstream was asked and has not answered yet, tidy does nothing and is called again
+// after the answer. The caller holds the lock.
 func (h *hub) tidy(entry *relayed) {
 	if len(entry.subscribers)+len(entry.waiting) > 0 || entry.state == relayAsked {
 		return
@@ -162,15 +165,15 @@ func (h *hub) forgetWaiting(s *session) {
 	}
 }
 
-// relays returns whether any client wants a subscription of an upstream.
-func (h *hub) relays() bool {
+// hasRelayed returns whether any client wants a subscription that an upstream serves.
+func (h *hub) hasRelayed() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return len(h.relayed) > 0
 }
 
-// relayChanges returns the subscriptions to make at the upstream, and marks them as asked. It also
-// returns those to end there.
+// relayChanges returns the subscriptions to make at the upstream, fresh, and marks them as asked.
+// It also returns those to end there, gone.
 func (h *hub) relayChanges() (fresh []*relayed, gone []goneRelayed) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -261,8 +264,8 @@ func (h *hub) relayAway(long bool) {
 	}
 }
 
-// relayNotify passes a notification on to all subscribers of entry. ordered says that it must not
-// be older than what clients know of the account: if it is, it is dropped.
+// relayNotify passes a notification on to all subscribers of entry. ordered says to drop the
+// notification if its slot is below entry.slot, the slot that clients have of the account.
 func (h *hub) relayNotify(entry *relayed, result json.RawMessage, ordered bool) {
 	var told struct {
 		Context struct {
@@ -270,7 +273,7 @@ func (h *hub) relayNotify(entry *relayed, result json.RawMessage, ordered bool) 
 		} `json:"context"`
 	}
 	if entry.kind == kindAccount {
-		_ = json.Unmarshal(result, &told) // without a slot it is older than anything
+		_ = json.Unmarshal(result, &told) // a result without a slot counts as slot 0
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -52,7 +52,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, client string, le
 		return
 	}
 	defer s.hub.removeSession(c)
-	if c.Accept(w, r) != nil { // it has answered
+	if c.Accept(w, r) != nil { // Accept has answered the request
 		s.metrics.refused.WithLabelValues("handshake").Inc()
 		return
 	}
@@ -68,8 +68,8 @@ func refuse(w http.ResponseWriter, status int, text string) {
 	_, _ = w.Write(message.Failure(nil, refusal(message.CodeInternal, text)))
 }
 
-// queue adds a message to the client's buffer. It ends the session with errLagged if there is no
-// room: a buffer is bounded in messages and in bytes, and all buffers together are bounded in
+// queue adds a message to the client's buffer. If there is no room, it ends the session with
+// errLagged. A buffer is bounded in messages and in bytes, and all buffers together are bounded in
 // bytes.
 func (c *session) queue(message []byte) {
 	size := int64(len(message))
@@ -89,8 +89,8 @@ func (c *session) queue(message []byte) {
 	c.End(errLagged)
 }
 
-// refuseLater queues an error answer that comes after handle has returned. It is delayed like any
-// other error answer, and dropped if the session has ended by then.
+// refuseLater queues the error answer to a call that has waited for an upstream. It delays the
+// answer as all error answers are delayed, and drops it if the session has ended by then.
 func (c *session) refuseLater(message []byte) {
 	time.AfterFunc(c.RefusalDelay(), func() {
 		h := c.server.hub

@@ -48,7 +48,8 @@ type Config struct {
 	// WebSockets are ws(s) URLs of upstreams that serve accounts, programs and logs, the preferred
 	// one first. Without any these subscriptions are refused.
 	WebSockets []string
-	// maxRelayed bounds the different subscriptions at upstreams. Default 1,000.
+	// maxRelayed bounds the different subscriptions at upstreams; identical subscriptions of
+	// clients are one there. Default 1,000.
 	maxRelayed int
 	// relayTimeout is how long an upstream's WebSocket may take to open, to answer and to accept a
 	// message. Default 10 s.
@@ -56,12 +57,13 @@ type Config struct {
 	// relayPatience is how long all upstreams may be unreachable before clients are cut off.
 	// Default 30 s.
 	relayPatience time.Duration
-	// relayPause is about the first pause between two rounds through upstreams that do not serve.
-	// It grows to 30 s. Default 1 s.
+	// relayPause is about the first pause after a round through all upstreams in which none served
+	// for long. Later pauses grow to 30 s. Default 1 s.
 	relayPause time.Duration
-	// relayLag is how long a new upstream may be behind what clients know of an account. Until then
-	// its older notifications are dropped. After that they are passed on, because the chain may
-	// have begun anew, as a test validator's does. Default 1 min.
+	// relayLag is how long after a change of upstream notifications about an account are dropped
+	// whose slot is below the slot that clients know: the new upstream may be behind. After that
+	// they are passed on, because the chain may have begun anew, as a test validator's does.
+	// Default 1 min.
 	relayLag time.Duration
 	// buffer is how many messages may wait for a client. Default 2,048.
 	buffer int
@@ -103,7 +105,8 @@ type RPC interface {
 	Call(ctx context.Context, method string, params []any, result any) error
 }
 
-// Fees gets the transactions, too, so that the topic is read only once: *fees.Server.
+// Fees gets the transactions of the topic, too, so that the process reads it only once:
+// *fees.Server.
 type Fees interface {
 	Wanted() bool
 	Take(r kafka.Record)
