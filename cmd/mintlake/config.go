@@ -59,7 +59,7 @@ type Config struct {
 		SendUpstreams  int           `koanf:"send_upstreams" usage:"upstreams that get a transaction of sendTransaction at once"`
 		HedgeShare     float64       `koanf:"hedge_share" usage:"most reads that also go to a second upstream because the first takes longer than 95 % of the method's answers, as a part of all reads; 0 = none"`
 		ShareReads     bool          `koanf:"share_reads" usage:"identical reads that are on their way at one time share an upstream's answer"`
-		DASAPI         string        `koanf:"das_api" usage:"token API that answers DAS methods about fungible tokens (getAsset, getAssets, getAssetBatch, searchAssets), as http://127.0.0.1:8080; empty = the one in the same process, if there is one; off = none. Set api.internal_token at both"`
+		DASAPI         string        `koanf:"das_api" usage:"token API that answers DAS methods about fungible tokens (getAsset, getAssets, getAssetBatch, searchAssets, getAssetsByOwner, getTokenAccounts), as http://127.0.0.1:8080; empty = the one in the same process, if there is one; off = none. Set api.internal_token at both"`
 		AnswerBalances bool          `koanf:"answer_balances" usage:"answer getTokenSupply and getTokenLargestAccounts at commitment confirmed from balances, by the token API of rpc.das_api, for mints that are complete"`
 		CacheBytes     int           `koanf:"cache_bytes" usage:"memory for answers that cannot change: finalized blocks and transactions, the genesis hash; 0 = none"`
 	} `koanf:"rpc"`

@@ -165,7 +165,7 @@ func Run(ctx context.Context, cfg Config, log *slog.Logger) (*Report, error) {
 
 // WithoutUpstream is what a Geyser source without a JSON-RPC upstream costs.
 const WithoutUpstream = "account reads are skipped, so mints that no transaction of the stream creates stay without their fields; " +
-	"gaps that the stream cannot replay stay open until mintlake backfill; the swap API finds no pools; the gateway answers no calls"
+	"gaps that the stream cannot replay stay open until mintlake backfill; the swap API finds no pools; the gateway passes no calls on"
 
 func (r *run) add(c Check) { r.checks = append(r.checks, c) }
 
