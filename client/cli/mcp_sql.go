@@ -105,6 +105,20 @@ func (s *sqlServer) addSQL(server *mcp.Server) {
 		" seconds). SELECT name, comment FROM system.tables WHERE database = 'mintlake' lists tables and views; DESCRIBE TABLE shows columns with their meaning."+writtenByCreators,
 		func(ctx context.Context, in sqlArgs) (*told, error) {
 			rows, err := s.ask(ctx, in.SQL, "JSONCompact")
-			return &told{body: rows}, err
+			return &told{body: cleanRows(rows)}, err
 		})
+}
+
+// cleanRows cleans an answer in any of ClickHouse's formats of text: see terminal.Clean. Lines and
+// tabs stay, since they separate rows and columns.
+func cleanRows(answer []byte) []byte {
+	lines := strings.Split(string(answer), "\n")
+	for i, line := range lines {
+		columns := strings.Split(line, "\t")
+		for j, column := range columns {
+			columns[j] = terminal.Clean(column)
+		}
+		lines[i] = strings.Join(columns, "\t")
+	}
+	return []byte(strings.Join(lines, "\n"))
 }

@@ -36,7 +36,7 @@ func tables(t *testing.T, role string) string {
 					http.Error(w, "no bound "+bound, http.StatusInternalServerError)
 				}
 			}
-			_, _ = io.WriteString(w, `{"meta":[],"data":[["USDC"]]}`)
+			_, _ = io.WriteString(w, "{\"meta\":[],\n\t\"data\":[[\"USDC\\u0007\u202e\u200b\ufe0f\U000e0153\"]]}\n")
 		}
 	}))
 	t.Cleanup(server.Close)
@@ -56,7 +56,7 @@ func TestMCPAsksBySQLWhereAnAnalystMay(t *testing.T) {
 	}
 	answer, failed := ask("SELECT symbol FROM tokens LIMIT 1")
 	require.False(t, failed, answer)
-	require.Contains(t, answer, `["USDC"]`)
+	require.Equal(t, "{\"meta\":[],\n\t\"data\":[[\"USDC\\u0007\"]]}\n", answer, "characters that cannot be seen are left out")
 	for sql, want := range map[string]string{"INSERT INTO tokens VALUES (1)": "READONLY", "SELECT repeat('a', 2000000)": "fewer rows"} {
 		answer, failed = ask(sql)
 		require.True(t, failed, sql)

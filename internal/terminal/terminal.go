@@ -56,15 +56,16 @@ func (p Paint) Text(style Style, text string) string {
 	return "\x1b[" + string(style) + "m" + text + "\x1b[0m"
 }
 
-// Clean makes foreign text safe for one line of a terminal. It removes all characters but letters,
-// marks, numbers, punctuation, symbols and blanks: for example escape sequences and direction
-// marks.
+// Clean makes foreign text safe for one line of a terminal, and for a language model. It removes all
+// characters but letters, marks, numbers, punctuation, symbols and blanks: for example escape
+// sequences and direction marks. It also removes letters and marks that cannot be seen: with
+// variation selectors a text can carry any bytes behind a reader's back.
 func Clean(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsSpace(r):
 			return ' '
-		case r != unicode.ReplacementChar && unicode.IsGraphic(r):
+		case r != unicode.ReplacementChar && unicode.IsGraphic(r) && !unicode.In(r, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point):
 			return r
 		}
 		return -1

@@ -14,6 +14,7 @@ func TestTextOfOthersCannotSteerTheTerminal(t *testing.T) {
 	require.Equal(t, "a[31mb c", Clean("a\x1b[31m\x07b\tc"))
 	require.Equal(t, "USDC", Clean("\u202eU\u200bS\u2066D\x9bC\u0000"))
 	require.Equal(t, "日本 é", Clean("日本 é"))
+	require.Equal(t, "US😀DC", Clean("U\ufe0fS😀\U000e0153\U000e01efD\u3164\u034fC\U000e0041"), "letters and marks that cannot be seen")
 }
 
 func FuzzClean(f *testing.F) {
