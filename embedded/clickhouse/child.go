@@ -24,7 +24,7 @@ import (
 // childSpec.
 const childEnv = "MINTLAKE_EMBEDDED_CLICKHOUSE_CHILD"
 
-// File descriptors that the child inherits, in the order of exec.Cmd.ExtraFiles. The third, the
+// File descriptors that the child inherits, in the order of exec.Cmd.ExtraFiles. Descriptor 5, the
 // lock of the data directory, only has to stay open. The parent holds the other end of lifeFD.
 const (
 	listenerFD = 3
@@ -120,9 +120,9 @@ func openPool(spec childSpec) (*libchdb.Pool, error) {
 	})
 }
 
-// watchParent returns a context that ends at SIGTERM, or when the parent closes its end of lifeFD,
-// which its death does, too. Until serving is set, the end of the context ends the process at once:
-// the start of the engine cannot be interrupted, and there is nothing to finish.
+// watchParent returns a context that ends at SIGTERM, or when the parent closes its end of lifeFD
+// or dies. Until serving is set, the end of the context also ends the process: the start of the
+// engine cannot be interrupted, and there is nothing to finish.
 func watchParent() (stop context.Context, serving *atomic.Bool) {
 	stop, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	serving = &atomic.Bool{}
@@ -146,8 +146,8 @@ func report(pipe *os.File, status childStatus, log *slog.Logger) {
 	}
 }
 
-// maxHead is how many bytes the head of a request may have. Its URL carries the parameters of a
-// query, as ClickHouse's does (http_max_uri_size is 1 MiB). What is longer gets 431.
+// maxHead bounds the head of a request, in bytes. Its URL carries the parameters of a query, as
+// with a ClickHouse server (http_max_uri_size is 1 MiB). A longer head is answered with status 431.
 const maxHead = 1 << 20
 
 // serve answers requests until stop ends. Then running requests may take spec.StopTimeout to

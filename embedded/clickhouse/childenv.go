@@ -28,8 +28,8 @@ func childEnvironment(environ []string, spec string) []string {
 
 // childAttributes put the child into a session and a process group of its own. SYSTEM SHUTDOWN,
 // SYSTEM KILL and some crashes make the engine call kill(0, …), which signals its whole process
-// group. In a shared group a query could so end the parent, and other processes of the same shell
-// job. If the parent's thread ends, the kernel kills the child (Pdeathsig).
+// group. In a shared group a query could end the parent in this way, and other processes of the
+// same shell job. If the parent's thread ends, the kernel kills the child (Pdeathsig).
 func childAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 }

@@ -24,14 +24,15 @@ const (
 	configFile = "config.xml" // written at each start
 	engineDir  = "engine"     // libchdb's --path
 
-	// PartsFile is a file that others keep in the directory: package parts' manifest.
+	// PartsFile is the manifest of package internal/clickhouse/parts, which is kept in this
+	// directory.
 	PartsFile = "parts.json"
 )
 
 // owner is the owner in the marker file.
 const owner = "mintlake embedded clickhouse"
 
-// markAgain is the advice for a marker that says what it should not.
+// markAgain is the advice for a directory of ours whose marker is missing or damaged.
 const markAgain = `write into it: {"owner":"` + owner + `","layout":1}`
 
 // lockPatience is how long to wait for the lock of an earlier process. When the parent is killed,
@@ -53,7 +54,8 @@ type dataDir struct {
 	path   string
 	lock   *os.File // the child inherits it: the lock is held until both have ended
 	marker marker
-	// unmarked is why the marker of a directory of ours is made anew; nil if it is not.
+	// unmarked is the error of reading the marker, if a new marker is made for a directory of ours;
+	// else nil.
 	unmarked error
 }
 
@@ -73,7 +75,7 @@ func openDataDir(ctx context.Context, path string) (*dataDir, error) {
 	if err := d.acquire(ctx); err != nil {
 		return nil, err
 	}
-	// Only now, with the lock: two processes may have found the directory empty.
+	// The marker is written only with the lock: two processes may have found the directory empty.
 	if err := errors.Join(d.writeMarker(), os.MkdirAll(filepath.Join(path, engineDir), 0o750)); err != nil {
 		d.close()
 		return nil, fmt.Errorf("embedded clickhouse: prepare data directory: %w", err)
@@ -81,7 +83,8 @@ func openDataDir(ctx context.Context, path string) (*dataDir, error) {
 	return d, nil
 }
 
-// readMarker reads and checks the marker. A directory without one must be empty.
+// readMarker reads and checks the marker. A directory that looks like ours gets a new marker in
+// memory if it has none that can be read. Any other directory without a marker must be empty.
 func (d *dataDir) readMarker() error {
 	name := filepath.Join(d.path, markerFile)
 	text, err := os.ReadFile(name)
@@ -157,7 +160,7 @@ func (d *dataDir) refuseForeign() error {
 // acquire takes the lock. It waits lockPatience for an earlier process that is just ending.
 func (d *dataDir) acquire(ctx context.Context) error {
 	name := filepath.Join(d.path, lockFile)
-	// Damage: nobody has locked it.
+	// Only damage puts something else than a file here, so no process has locked it.
 	if info, err := os.Lstat(name); err == nil && !info.Mode().IsRegular() {
 		if err := durable.PutAside(name); err != nil {
 			return fmt.Errorf("embedded clickhouse: put %s aside, which is no file: %w", name, err)
@@ -197,7 +200,7 @@ func (d *dataDir) acquire(ctx context.Context) error {
 	return nil
 }
 
-// opened notes that this version of the engine has opened the directory.
+// opened notes in the marker that this version of the engine has opened the directory.
 func (d *dataDir) opened(version string) error {
 	if d.marker.Engine == version {
 		return nil

@@ -16,10 +16,10 @@ import (
 	"github.com/mintlake/mintlake/internal/durable"
 )
 
-// The engine does not start if one of the small files is damaged by which it knows its databases
-// and tables. So copies of them all are kept in definitionsFile, and a start puts a copy in the
-// place of a damaged file. Without a copy the whole folder of the engine is put aside: its tables
-// are made of the log.
+// The engine knows its databases and tables by small files, the definitions. It does not start if
+// one of them is damaged. So definitionsFile has copies of all definitions, and a start puts a copy
+// in the place of a damaged file. If a damaged file has no copy, the whole folder of the engine is
+// put aside, and its tables are made anew from the log.
 const (
 	definitionsFile = "definitions.json"
 	asideDir        = "damaged" // has the damaged files
@@ -32,7 +32,7 @@ const (
 // definitions are the copies, by path below engineDir.
 type definitions struct {
 	dir *dataDir
-	// files has the contents. It is nil if there are no copies yet.
+	// files has the contents by path. It is nil if there are no copies yet.
 	files map[string]string
 	// stamps has the state in which each file was copied, so that a file is read again only if it
 	// changed.
@@ -44,7 +44,8 @@ type stamp struct {
 	modified int64 // Unix nanoseconds
 }
 
-// loadDefinitions reads the copies. A missing or damaged file has none; damaged is why.
+// loadDefinitions reads the copies from definitionsFile. A missing file is no error: then there are
+// no copies. If the file is damaged, there are none either, and damaged says why.
 func loadDefinitions(dir *dataDir) (d *definitions, damaged error) {
 	d = &definitions{dir: dir, stamps: map[string]stamp{}}
 	text, err := os.ReadFile(filepath.Join(dir.path, definitionsFile))
@@ -69,18 +70,18 @@ func loadDefinitions(dir *dataDir) (d *definitions, damaged error) {
 // definition of a database, table or view, the format of a table's folder, and a mutation.
 func isDefinition(path string) bool {
 	name := filepath.Base(path)
-	at := strings.Count(path, string(filepath.Separator))
+	depth := strings.Count(path, string(filepath.Separator))
 	switch strings.SplitN(path, string(filepath.Separator), 2)[0] {
 	case "metadata":
-		return at == 1 && filepath.Ext(name) == ".sql"
+		return depth == 1 && filepath.Ext(name) == ".sql"
 	case "store":
-		return at == 3 && (filepath.Ext(name) == ".sql" || name == formatFile || strings.HasPrefix(name, "mutation_") && filepath.Ext(name) == ".txt")
+		return depth == 3 && (filepath.Ext(name) == ".sql" || name == formatFile || strings.HasPrefix(name, "mutation_") && filepath.Ext(name) == ".txt")
 	}
 	return false
 }
 
-// sound reports whether a definition looks like one. A damaged file that looks like one is found by
-// the engine alone.
+// sound reports whether content looks like a definition. It does not find all damage: the rest is
+// found by the engine when it starts.
 func sound(path string, content []byte) bool {
 	if len(content) == 0 || len(content) > maxDefinition || !utf8.Valid(content) || bytes.IndexByte(content, 0) >= 0 {
 		return false
@@ -88,7 +89,7 @@ func sound(path string, content []byte) bool {
 	switch name := filepath.Base(path); {
 	case filepath.Ext(name) == ".sql":
 		begin, _, _ := bytes.Cut(content, []byte(" "))
-		// CREATE: a dictionary.
+		// The definition of a dictionary begins with CREATE.
 		return (string(begin) == "ATTACH" || string(begin) == "CREATE") && content[len(content)-1] == '\n'
 	case name == formatFile:
 		return string(content) == formatText
@@ -97,7 +98,8 @@ func sound(path string, content []byte) bool {
 	}
 }
 
-// list returns the paths of all definitions that are there, whatever has their names.
+// list returns the paths of everything below engineDir that has the name of a definition, even if
+// it is no regular file.
 func (d *definitions) list() (paths []string, err error) {
 	root := filepath.Join(d.dir.path, engineDir)
 	for _, pattern := range []string{"metadata/*.sql", "store/*/*/*.sql", "store/*/*/" + formatFile, "store/*/*/mutation_*.txt"} {
@@ -116,8 +118,9 @@ func (d *definitions) list() (paths []string, err error) {
 func (d *definitions) at(path string) string { return filepath.Join(d.dir.path, engineDir, path) }
 
 // update copies the definitions that changed since the last call. It may be called only while the
-// engine runs: then the files were readable. The engine replaces a file in one step, so each is
-// whole. A file that cannot be read any more keeps its copy.
+// engine runs or after it has stopped cleanly: then the engine could read the files. The engine
+// replaces a file in one step, so each is whole. A file that cannot be read any more keeps its
+// copy.
 func (d *definitions) update() error {
 	paths, err := d.list()
 	if err != nil {
@@ -157,11 +160,12 @@ func (d *definitions) update() error {
 	return nil
 }
 
-// mend puts copies in the place of damaged definitions, and returns their paths. If all is true, it
-// does so for each that differs from its copy: the engine did not start. unknown are the damaged
-// ones without a copy.
+// mend puts copies in the place of damaged definitions. mended has their paths. If all is true,
+// because the engine did not start, each definition that differs from its copy counts as damaged.
+// unknown has the paths of the damaged definitions without a copy.
 func (d *definitions) mend(all bool) (mended, unknown []string, err error) {
-	// The engine writes its status at each start, if it can.
+	// The engine writes the file status at each start, which fails if something else is in its
+	// place.
 	if info, err := os.Lstat(d.at("status")); err == nil && !info.Mode().IsRegular() {
 		if err := d.replace("status", ""); err != nil {
 			return nil, nil, err
@@ -200,10 +204,11 @@ func (d *definitions) mend(all bool) (mended, unknown []string, err error) {
 	return mended, unknown, nil
 }
 
-// lost reports whether a definition that is not there was lost, and not dropped: a table's data are
-// still there, and it does not wait to be removed.
+// lost reports whether a definition that is not there was lost, and not dropped: the table's data
+// is still there, and the table is not among those that wait in metadata_dropped for their removal.
 func (d *definitions) lost(path, content string) bool {
 	if filepath.Base(path) == formatFile {
+		// A part's folder has a name like all_1_8_2.
 		parts, _ := filepath.Glob(d.at(filepath.Join(filepath.Dir(path), "*_*_*_*")))
 		return len(parts) > 0
 	}
@@ -216,14 +221,14 @@ func (d *definitions) lost(path, content string) bool {
 		return false
 	}
 	if _, err := os.Stat(filepath.Dir(d.at(path))); err != nil {
-		return false // of a dropped database
+		return false // its database was dropped
 	}
 	info, err := os.Stat(d.at(filepath.Join("store", id[:3], id)))
 	return err == nil && info.IsDir()
 }
 
-// replace puts what is at a definition's place aside, and writes the copy; without a copy, which a
-// mutation may lack, nothing.
+// replace puts aside what is at the path of a definition, and writes content there. If content is
+// empty, it writes nothing: a mutation may have no copy.
 func (d *definitions) replace(path, content string) error {
 	if _, err := os.Lstat(d.at(path)); err == nil {
 		aside := filepath.Join(d.dir.path, asideDir, strings.ReplaceAll(path, string(filepath.Separator), "_"))
@@ -240,8 +245,8 @@ func (d *definitions) replace(path, content string) error {
 	return durable.Replace(d.at(path), []byte(content))
 }
 
-// beginAnew puts the engine's whole folder aside, and returns where it is now. Of those that were
-// put aside before, the folder stays too: it may have rows that the log has no longer.
+// beginAnew puts the engine's whole folder aside, and returns where it is now. Folders that were
+// put aside earlier stay, too: they may have rows that the log no longer has.
 func (d *definitions) beginAnew() (aside string, err error) {
 	for i := 1; ; i++ {
 		aside = filepath.Join(d.dir.path, asideDir, fmt.Sprintf("%s-%d", engineDir, i))

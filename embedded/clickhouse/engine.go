@@ -146,8 +146,8 @@ func (c Config) validate() error {
 }
 
 // Run starts the engine and keeps it running until ctx ends; then it returns nil. It may be called
-// once. Errors: ErrLibraryMissing, ErrLocked, ErrForeignDirectory, ErrNewerData, ErrPortTaken,
-// ErrUnsupported, and *StartError if the engine does not become ready.
+// once. Its errors wrap ErrLibraryMissing, ErrLocked, ErrForeignDirectory, ErrNewerData,
+// ErrPortTaken or ErrUnsupported. If the engine does not become ready, the error is a *StartError.
 func (e *Engine) Run(ctx context.Context) error {
 	e.mu.Lock()
 	if e.started {

@@ -31,7 +31,7 @@ const (
 	otherPatience = 15 * time.Minute
 	// otherPoll is how often it checks whether the other one is done.
 	otherPoll = 200 * time.Millisecond
-	// archiveOverhead bounds what an archive may have besides the library.
+	// archiveOverhead bounds the bytes that an archive may have besides the library.
 	archiveOverhead = 64 << 20
 	// entriesBound is how many entries of an archive are looked at: the library must be among them.
 	entriesBound = 1000
@@ -159,9 +159,9 @@ func (i *Installer) lock(ctx context.Context, name string) (unlock func(), err e
 	}
 }
 
-// emptyFolder creates the folder for this installation, if the disk has room for it. The caller
-// holds the lock, so folders that are there were left by killed installations: emptyFolder removes
-// them.
+// emptyFolder creates a folder for this installation, if the disk has room for it. It first removes
+// the folders of earlier installations that were killed: the caller holds the lock, so no other
+// installation uses them.
 func (i *Installer) emptyFolder(folder string) (string, error) {
 	old, err := filepath.Glob(filepath.Join(folder, "new.*"))
 	if err != nil {
@@ -176,7 +176,8 @@ func (i *Installer) emptyFolder(folder string) (string, error) {
 	if err := unix.Statfs(folder, &disk); err != nil {
 		return "", fmt.Errorf("ask for the free space of %s: %w", folder, err)
 	}
-	need := i.Pin.LibraryBytes + i.Pin.LibraryBytes/2 // the archive is beside it for a moment
+	// For a moment the archive and the library are on the disk together.
+	need := i.Pin.LibraryBytes + i.Pin.LibraryBytes/2
 	if free := int64(disk.Bavail) * disk.Bsize; free < need {
 		return "", fmt.Errorf("%s has %d MB free, %d MB are needed: set MINTLAKE_CACHE_DIR to a larger disk", folder, free>>20, need>>20)
 	}
@@ -308,7 +309,7 @@ func (i *Installer) write(in io.Reader, name, file string) error {
 	}
 	defer func() { _ = out.Close() }()
 	hash := sha256.New()
-	// It reads one byte more than the pin says, to notice a longer file.
+	// One byte more than the pin says is enough to notice a longer file.
 	n, err := io.Copy(io.MultiWriter(out, hash), io.LimitReader(in, i.Pin.LibraryBytes+1))
 	if err != nil {
 		return fmt.Errorf("copy libchdb from %s: %w", name, err)

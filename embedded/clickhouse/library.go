@@ -9,7 +9,8 @@ import (
 	"runtime"
 )
 
-// Supported reports whether a libchdb is pinned for this platform; the error wraps ErrUnsupported.
+// Supported returns an error that wraps ErrUnsupported unless a libchdb is pinned for this
+// platform.
 func Supported() error {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		return fmt.Errorf("%w, this is %s %s: use a ClickHouse server with --clickhouse-dsn", ErrUnsupported, runtime.GOOS, runtime.GOARCH)

@@ -6,17 +6,18 @@ import (
 	"path/filepath"
 )
 
-// mending makes damaged small files of one data directory anew, and tells of each.
+// mending makes damaged small files of one data directory anew. It logs and counts each of them.
 type mending struct {
 	engine *Engine
 	copies *definitions
 	// unknown are the damaged definitions without a copy.
 	unknown  []string
 	anew     bool // the engine's folder was put aside once
-	failures uint // of update
+	failures uint // failed calls of update in a row
 }
 
-// newMending tells of a marker that was made anew, and mends what looks damaged.
+// newMending logs that the marker or the copies of the definitions are damaged, if they are, and
+// mends the definitions that look damaged.
 func (e *Engine) newMending(dir *dataDir) (*mending, error) {
 	m := &mending{engine: e}
 	if dir.unmarked != nil {
@@ -31,6 +32,7 @@ func (e *Engine) newMending(dir *dataDir) (*mending, error) {
 	return m, m.mend(false)
 }
 
+// mend puts copies in the place of damaged definitions; see definitions.mend.
 func (m *mending) mend(all bool) error {
 	mended, unknown, err := m.copies.mend(all)
 	for _, path := range mended {
@@ -45,9 +47,10 @@ func (m *mending) mend(all bool) error {
 	return nil
 }
 
-// afterFailure mends after failed starts. The second time it takes each definition that differs
-// from its copy for damaged. At the last start it puts the engine's folder aside if a damaged
-// definition has no copy: then again is true.
+// afterFailure mends after a failed start. failed is the number of failed starts in a row, and the
+// engine gives up after most. After the second failure, each definition that differs from its copy
+// counts as damaged. After the last failure, if a damaged definition has no copy, the engine's
+// folder is put aside. Then again is true: the starts are counted from 0 again.
 func (m *mending) afterFailure(failed, most int) (again bool, err error) {
 	switch {
 	case failed == 2 && failed < most:
@@ -73,7 +76,7 @@ func (m *mending) update() {
 		m.failures = 0
 		return
 	}
-	if m.failures++; bits.OnesCount(m.failures) == 1 { // sampled
+	if m.failures++; bits.OnesCount(m.failures) == 1 { // the 1st, 2nd, 4th, 8th … are logged
 		m.engine.log.Warn("definitions of the embedded clickhouse were not copied", "failures", m.failures, "err", err)
 	}
 }

@@ -22,7 +22,7 @@ import (
 type process struct {
 	pid    int
 	life   io.Closer        // the child ends when it is closed
-	status chan childStatus // one value, or closed without one
+	status chan childStatus // gets one value, or is closed without one if the child died before
 	report func(childReport)
 	exited chan struct{}
 	exit   error // valid when exited is closed
@@ -168,14 +168,15 @@ type stderrLog struct {
 	exception string
 }
 
-// stderrBurst is how many lines are logged in a second; a crash prints hundreds. All are counted.
+// stderrBurst is how many lines are logged in a second. A crash prints hundreds of lines. The
+// metric counts all of them.
 const stderrBurst = 50
 
 func newStderrLog(log *slog.Logger, lines prometheus.Counter) *stderrLog {
 	return &stderrLog{log: log, lines: lines}
 }
 
-// forward logs and counts the lines of r until its end. Long lines are cut to the reader's size.
+// forward logs and counts the lines of r until its end. Lines of more than 16 KiB are cut.
 func (s *stderrLog) forward(r io.Reader) {
 	reader := bufio.NewReaderSize(r, 16<<10)
 	var second time.Time

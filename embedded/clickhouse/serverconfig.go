@@ -20,8 +20,9 @@ func (c Config) querySettings() map[string]string {
 }
 
 // serverSettings are the settings of the engine's configuration file. ClickHouse's defaults are for
-// a large server: caches of 5 GiB each, for example. A query takes some ten threads. Those that are
-// kept for the next ones take a megabyte each, and a query of some milliseconds a tenth less time.
+// a large server: caches of 5 GiB each, for example. A query takes some ten threads. Up to
+// max_thread_pool_free_size idle threads stay for later queries: each takes a megabyte, and they
+// make a query of some milliseconds a tenth faster.
 func (c Config) serverSettings() [][2]string {
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
 	cache := number(min(c.MaxMemoryBytes/16, 256<<20))
@@ -47,10 +48,10 @@ func (c Config) serverSettings() [][2]string {
 	}
 }
 
-// tableSettings are the defaults of every MergeTree table. libchdb deletes the sources of a merge
-// at once (old_parts_lifetime = 0). A ClickHouse server keeps them for eight minutes, and so do we:
-// on a disk that is full, merged parts were seen whose files are empty, and the next start then
-// takes their sources.
+// tableSettings are the defaults of every MergeTree table. libchdb deletes the source parts of a
+// merge right after it (old_parts_lifetime = 0). A ClickHouse server keeps them for eight minutes,
+// and so do we: merges on a full disk have left parts whose files are empty, and the next start
+// then uses the source parts instead.
 func (c Config) tableSettings() [][2]string {
 	settings := [][2]string{{"old_parts_lifetime", "480"}}
 	if c.NoSync {

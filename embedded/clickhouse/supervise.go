@@ -51,8 +51,8 @@ func (e *Engine) supervise(ctx context.Context, library string, dir *dataDir, li
 	if err != nil {
 		return err
 	}
-	// failed counts the failed starts in a row. quick counts those and the children in a row that
-	// did not live for steadyAfter.
+	// failed counts the failed starts in a row. quick counts the children in a row that did not
+	// start or did not live for steadyAfter.
 	failed, quick := 0, 0
 	for first := true; ; first = false {
 		if !first {
@@ -65,7 +65,7 @@ func (e *Engine) supervise(ctx context.Context, library string, dir *dataDir, li
 		}
 		e.setPID(p.pid)
 		longest := readyPauseMax
-		started, err := e.oneLife(ctx, p, dir, mending)
+		started, err := e.followChild(ctx, p, dir, mending)
 		e.setPID(0)
 		if ctx.Err() != nil {
 			return nil
@@ -125,8 +125,8 @@ func (e *Engine) noteQueries() func(childReport) {
 	}
 }
 
-// pause returns the time before the next start: none after the first quick end, then 100 ms,
-// doubling up to longest.
+// pause returns the time before the next start: 0 after the first quick end, 100 ms after the
+// second, then double each time up to longest.
 func pause(quick int, longest time.Duration) time.Duration {
 	if quick <= 1 {
 		return 0
@@ -134,10 +134,10 @@ func pause(quick int, longest time.Duration) time.Duration {
 	return min(longest, 100*time.Millisecond<<min(quick-2, 10))
 }
 
-// oneLife follows a child from its start to its end. started says that the child opened the data
-// and took over the listener. From then on its end is a crash and not a failed start, even if it
-// has not answered a ping yet. err says how it ended.
-func (e *Engine) oneLife(ctx context.Context, p *process, dir *dataDir, mending *mending) (started bool, err error) {
+// followChild follows a child from its start to its end. started says that the child opened the
+// data and took over the listener. From then on its end is a crash and not a failed start, even if
+// it has not answered a ping yet. err says how it ended.
+func (e *Engine) followChild(ctx context.Context, p *process, dir *dataDir, mending *mending) (started bool, err error) {
 	begin := time.Now()
 	status, err := p.waitStatus(ctx, startTimeout)
 	switch {
@@ -196,16 +196,17 @@ func (e *Engine) untilEnd(ctx context.Context, p *process, healthy func()) error
 		case <-p.exited:
 			return p.exitError()
 		case <-ctx.Done():
+			// The child itself gives its queries stopTimeout to end.
 			p.stop(e.cfg.stopTimeout + 2*time.Second)
 			return ctx.Err()
 		case <-ticker.C:
-			switch was := full; {
+			switch wasFull := full; {
 			case e.diskIsFull():
 				full = true
-			case was:
-				// A merge that met the full disk can have left a part without rows beside the parts
-				// that it merged. Queries fail with code 246 until the next start: that puts such a
-				// part aside and uses the merged ones again.
+			case wasFull:
+				// A merge that met the full disk can have left a part without rows beside its
+				// source parts. Queries then fail with code 246 until the next start, which puts
+				// such a part aside and uses the source parts again.
 				p.stop(e.cfg.stopTimeout)
 				return errDiskWasFull
 			}
@@ -220,10 +221,11 @@ func (e *Engine) untilEnd(ctx context.Context, p *process, healthy func()) error
 	}
 }
 
-// errDiskWasFull is why a healthy child is replaced.
+// errDiskWasFull is the reason for replacing a healthy child.
 var errDiskWasFull = errors.New("the disk was full and has room again: a new start puts aside what could not be written whole")
 
-// diskIsFull reports whether less than KeepFree is free.
+// diskIsFull reports whether less than KeepFree is free on the disk. With KeepFree 0 the disk is
+// never full.
 func (e *Engine) diskIsFull() bool {
 	var stat unix.Statfs_t
 	if e.cfg.KeepFree == 0 || unix.Statfs(e.cfg.DataDir, &stat) != nil {
@@ -232,8 +234,8 @@ func (e *Engine) diskIsFull() bool {
 	return stat.Bavail*uint64(stat.Bsize) < e.cfg.KeepFree
 }
 
-// ping returns nil if p answers. It also ends with p: otherwise the connection would wait for the
-// next child, which is started only after ping has returned.
+// ping returns nil if p answers. It also ends when p ends: otherwise the connection would wait for
+// the next child, which is started only after ping has returned.
 func (e *Engine) ping(ctx context.Context, p *process) error {
 	ctx, cancel := context.WithTimeout(ctx, e.pingTimeout)
 	defer cancel()
@@ -262,8 +264,8 @@ func (e *Engine) ping(ctx context.Context, p *process) error {
 	return nil
 }
 
-// older reports whether version a comes before version b. Versions are numbers with dots; text that
-// is no number is not older.
+// older reports whether version a comes before version b. Versions are numbers with dots. If a part
+// is no number, the result is false.
 func older(a, b string) bool {
 	as, bs := strings.Split(a, "."), strings.Split(b, ".")
 	for i := range min(len(as), len(bs)) {

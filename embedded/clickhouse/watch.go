@@ -12,9 +12,9 @@ import (
 const (
 	// watchEvery is the time between two reports of the child.
 	watchEvery = time.Second
-	// standAfter is after how long without progress a query counts as standing.
+	// standAfter is the time without progress after which a query counts as standing.
 	standAfter = 10 * time.Second
-	// askAfter is how long a query must have run before the engine is asked for its progress.
+	// askAfter is the age of a query from which on the engine is asked for its progress.
 	askAfter = 3 * time.Second
 )
 
@@ -25,12 +25,13 @@ type childReport struct {
 	Queries       int     `json:"queries"`
 	OldestSeconds float64 `json:"oldest_seconds"`
 	// Standing is how many queries made no progress for standAfter: no rows, no processor time and
-	// no disk traffic. StandingQuery is the beginning of the one that has stood longest, for
-	// StandingSeconds.
+	// no disk traffic. StandingQuery is the beginning of the text of the query that has stood
+	// longest, and StandingSeconds is how long it has stood.
 	Standing        int     `json:"standing"`
 	StandingSeconds float64 `json:"standing_seconds,omitempty"`
 	StandingQuery   string  `json:"standing_query,omitempty"`
-	// Stuck is a killed query that did not end within LetGo. The child ends after this report.
+	// Stuck is the beginning of the text of a killed query that did not end within LetGo. The child
+	// ends after this report.
 	Stuck string `json:"stuck,omitempty"`
 }
 
@@ -46,8 +47,8 @@ type watch struct {
 	letGo time.Duration
 	// moved has for each query its last progress, and when that was first seen.
 	moved map[libchdb.Running]movement
-	// answers gets the result of Progress. asking says that a call is running. Nobody waits for it,
-	// because the engine itself may hang. latest is the last result.
+	// answers gets the result of Progress. asking says that a call of Progress runs. Nobody waits
+	// for that call, because the engine itself may hang. latest is the last result.
 	answers chan map[string]string
 	asking  bool
 	latest  map[string]string
@@ -81,7 +82,7 @@ func (w *watch) look(now time.Time) childReport {
 		}
 		old = old || age >= askAfter
 		key := query
-		key.Killed = time.Time{}
+		key.Killed = time.Time{} // the query stays the same when it is killed
 		last, known := w.moved[key]
 		if progress := w.latest[query.Tag]; !known {
 			last = movement{progress, query.Began}

@@ -10,7 +10,8 @@ import (
 )
 
 // batchHeaderBytes is the length of a record batch (magic 2) before its records, see
-// https://kafka.apache.org/documentation/#recordbatch.
+// https://kafka.apache.org/documentation/#recordbatch. The other constants are positions in that
+// header.
 const (
 	batchHeaderBytes = 61
 	batchMagicAt     = 16
@@ -18,11 +19,11 @@ const (
 	batchCountAt     = 57
 )
 
-// checkBatch returns an error unless every reader can decode the batch in bounded memory: it
-// is within the limits of recordbatch, and has as many whole records as its header says. Apache
-// Kafka checks all of this but the size; kfake checks nothing, and kafka-go allocates as many
-// records and headers as a batch claims to have. What is no batch of version 2 at all passes: the
-// broker refuses it.
+// checkBatch returns an error unless every reader can decode the batch in bounded memory: it is
+// within the limits of recordbatch, and has as many whole records as its header says. Apache Kafka
+// checks all of this but the size. kfake checks nothing, and kafka-go allocates as many records and
+// headers as a batch claims to have. checkBatch lets bytes pass that are no batch of version 2,
+// because the broker refuses them.
 func checkBatch(batch []byte) error {
 	if len(batch) < batchHeaderBytes || batch[batchMagicAt] != 2 {
 		return nil

@@ -68,8 +68,8 @@ type Broker struct {
 
 	warn struct {
 		sync.Mutex
-		last       time.Time // of the last warning in the log
-		suppressed int       // since then
+		last       time.Time // when the last warning was logged
+		suppressed int       // warnings since then that were not logged
 	}
 }
 
@@ -112,8 +112,8 @@ func checkLoopback(addr string) error {
 }
 
 // Run serves until ctx ends, then closes the data cleanly and returns nil. It returns an error if
-// the broker cannot start, or if the disk fails; a *StartError if the operator can do something
-// about it. A Broker runs once.
+// the broker cannot start, if a sync fails, or if a closed segment is damaged. If the operator can
+// remove the cause, the error is a *StartError. A Broker runs once.
 func (b *Broker) Run(ctx context.Context) error {
 	b.mu.Lock()
 	if b.ran {
@@ -131,7 +131,8 @@ func (b *Broker) Run(ctx context.Context) error {
 	return err
 }
 
-// run owns the data folder, checks the log, and serves until ctx ends or a sync fails.
+// run owns the data folder, checks the log, and serves until ctx ends, a sync fails, or
+// verifyClosed finds damage.
 func (b *Broker) run(ctx context.Context) error {
 	dir, err := openDataDir(b.cfg.DataDir)
 	if err != nil {
@@ -173,7 +174,7 @@ func (b *Broker) run(ctx context.Context) error {
 		}
 	}()
 
-	cluster.ApplyRetention() // expired records go before clients come
+	cluster.ApplyRetention() // removes what expired while no broker ran, before Ready is closed
 	b.mu.Lock()
 	b.addr = listener.Addr().String()
 	b.mu.Unlock()
@@ -192,12 +193,12 @@ func (b *Broker) run(ctx context.Context) error {
 // errSync ends the broker after a failed fsync: it must not acknowledge what is not on disk.
 var errSync = errors.New("the disk refused to keep what was written; look at its state before the next start")
 
-// errVerify ends the broker when a closed segment is damaged: the log is not whole, and only a
-// start after a repair may serve it.
+// errVerify ends the broker when a closed segment is damaged or cannot be read: then the log is not
+// whole, and only a start after a repair may serve it.
 var errVerify = errors.New("the check of closed segments ended the broker")
 
-// keepRetention deletes expired records now and then until ctx ends. kfake's own timer starts only
-// when a topic is created or altered, so after a restart nothing would ever expire.
+// keepRetention deletes expired records every retentionInterval until ctx ends. kfake's own timer
+// starts only when a topic is created or altered, so after a restart nothing would ever expire.
 func (b *Broker) keepRetention(ctx context.Context, cluster *kfake.Cluster) {
 	ticker := time.NewTicker(b.cfg.retentionInterval)
 	defer ticker.Stop()
@@ -248,8 +249,9 @@ func (b *Broker) newCluster(dir *dataDir, listener *guardListener, tracker *segm
 		// holds answers back instead, see syncer.
 		kfake.MaxVersions(allowedVersions()),
 		kfake.ListenFn(func(string, string) (net.Listener, error) { return listener, nil }),
-		// The minimum is 6 s by default. 1 s lets a member in another process ask for a faster
-		// takeover. Members in this process end with the broker, so they need none.
+		// kfake allows session timeouts from 6 s on by default. With 1 s a group member in another
+		// process can ask for a faster takeover. Members in this process end with the broker, so
+		// they need no takeover.
 		kfake.GroupMinSessionTimeout(time.Second),
 		kfake.BrokerConfigs(map[string]string{
 			"offsets.retention.minutes": offsetsRetentionMinutes,
@@ -272,6 +274,7 @@ func (b *Broker) Ready() <-chan struct{} { return b.ready }
 // WaitReady returns nil as soon as the broker serves, Run's error if it failed before that, or
 // ctx's error.
 func (b *Broker) WaitReady(ctx context.Context) error {
+	// If the broker was ready and has stopped since, select would choose one of the two at random.
 	select {
 	case <-b.ready:
 		return nil
@@ -309,7 +312,7 @@ func (l kfakeLogger) Logf(level kfake.LogLevel, format string, args ...any) {
 	}
 	l.b.metrics.warnings.Inc()
 	// On a full disk kfake warns at each write, some dozens a second, and our log may be on that
-	// disk.
+	// disk. So at most one warning is logged every warnEvery.
 	l.b.warn.Lock()
 	defer l.b.warn.Unlock()
 	if time.Since(l.b.warn.last) < warnEvery {
@@ -320,6 +323,5 @@ func (l kfakeLogger) Logf(level kfake.LogLevel, format string, args ...any) {
 	l.b.warn.last, l.b.warn.suppressed = time.Now(), 0
 }
 
-// warnEvery is the least time between two of kfake's warnings in the log. The metric counts all of
-// them.
+// warnEvery is the least time between two logged warnings of kfake. The metric counts all warnings.
 const warnEvery = 10 * time.Second

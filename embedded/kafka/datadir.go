@@ -30,9 +30,9 @@ type dataDir struct {
 	lock *os.File
 }
 
-// openDataDir creates the folder if it is missing, checks that it is ours and locks it. The lock is
-// the kernel's (flock), so it ends with the process, even by a kill. The mere existence of a file
-// would not.
+// openDataDir creates the folder if it is missing, checks that it is ours and locks it. It uses a
+// lock of the kernel (flock), which ends with the process even if that is killed. A file whose
+// existence is the lock would stay.
 func openDataDir(path string) (*dataDir, error) {
 	if err := os.MkdirAll(path, 0o750); err != nil {
 		return nil, fmt.Errorf("embedded kafka: make data folder: %w", err)
@@ -64,8 +64,8 @@ func (d *dataDir) broker() string { return filepath.Join(d.path, brokerName) }
 func (d *dataDir) close() { _ = d.lock.Close() }
 
 // checkOwner refuses a folder that has files but not our marker. The lock file and a half-written
-// marker (of earlier versions: LOCK.*) are allowed: a start leaves them if it is killed before
-// it has written the marker.
+// marker are allowed, because a start that is killed before it has written the marker leaves them.
+// Earlier versions named the half-written marker LOCK.*.
 func checkOwner(path string) error {
 	marker, err := os.ReadFile(filepath.Join(path, markerName))
 	if err == nil {
@@ -97,7 +97,7 @@ func checkOwner(path string) error {
 // lockFile takes the exclusive lock and writes our process ID into the lock file.
 func lockFile(path string) (*os.File, error) {
 	name := filepath.Join(path, lockName)
-	// Damage: nobody has locked it.
+	// Only damage puts something else than a file here, so no process has locked it.
 	if info, err := os.Lstat(name); err == nil && !info.Mode().IsRegular() {
 		if err := durable.PutAside(name); err != nil {
 			return nil, fmt.Errorf("embedded kafka: put %s aside, which is no file: %w", name, err)
@@ -119,7 +119,8 @@ func lockFile(path string) (*os.File, error) {
 	return lock, nil
 }
 
-// lockError names the process that has the lock.
+// lockError returns the error of a failed flock. If another process has the lock, it is a
+// *StartError that names that process.
 func lockError(path string, lock *os.File, err error) error {
 	if !errors.Is(err, syscall.EWOULDBLOCK) {
 		return fmt.Errorf("embedded kafka: lock data folder: %w", err)

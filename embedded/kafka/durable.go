@@ -13,13 +13,13 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// indexExtension is that of index files. They are not synced: an index can be made again from its
-// segment. If both were synced, the index could reach the disk first. After a power cut its last
-// entry would then look like a lost batch, although the batch was never acknowledged.
+// indexExtension is the extension of index files. They are not synced: an index can be made again
+// from its segment. If both were synced, the index could reach the disk first. After a power cut
+// its last entry would then look like a lost batch, although the batch was never acknowledged.
 const indexExtension = ".idx"
 
-// syncsAtOnce is how many files are synced in parallel: the journal of the file system combines
-// them.
+// syncsAtOnce is how many files are synced in parallel. The journal of the file system combines
+// syncs that run at the same time.
 const syncsAtOnce = 8
 
 // partition names one partition of the broker.
@@ -34,15 +34,15 @@ type partition struct {
 // a sync has ended that began after the write. All answers that wait share the next sync.
 type syncer struct {
 	dir  string                  // kfake's folder
-	sync func(path string) error // of a file or folder
+	sync func(path string) error // syncs a file or folder: syncPath, except in tests
 
 	mu       sync.Mutex
-	dirty    map[partition]bool // written, and not synced since
-	underWay map[partition]int  // requests that the broker may be writing
+	dirty    map[partition]bool // partitions that were written and not synced since
+	underWay map[partition]int  // number of requests that the broker may be writing
 	next     *round             // the sync after the one that runs; nil if nobody waits for it
 	running  bool
 	failed   error // the first error of a sync; nothing is acknowledged after it
-	// broken is called with failed. It may be nil.
+	// broken is called once, with the first error of a sync. It may be nil.
 	broken func(error)
 
 	// marks has the synced files by path. Only the round that runs uses it, so mu does not guard
@@ -121,7 +121,7 @@ func (s *syncer) wait() error {
 	return r.err
 }
 
-// waitToRead is wait for answers that show records. It returns at once if no partition is being
+// waitToRead is wait for answers that show records. It does not wait if no partition is being
 // written or synced.
 func (s *syncer) waitToRead() error {
 	s.mu.Lock()
@@ -149,6 +149,7 @@ func (s *syncer) run() {
 		for p := range s.dirty {
 			written[p] = true
 		}
+		// A fetch may already show what the broker has written of a request that is under way.
 		for p := range s.underWay {
 			written[p] = true
 		}
@@ -160,8 +161,8 @@ func (s *syncer) run() {
 		if err != nil {
 			s.mu.Lock()
 			first := s.failed == nil
-			// After a failed fsync the kernel drops what it could not write. So a later success
-			// proves nothing.
+			// After a failed fsync the kernel drops what it could not write. So a later fsync that
+			// succeeds proves nothing.
 			s.failed = err
 			s.mu.Unlock()
 			if first && s.broken != nil {
@@ -173,8 +174,9 @@ func (s *syncer) run() {
 	}
 }
 
-// syncAll syncs the files that have changed since their last sync: those in the folders of the
-// partitions, and the logs of groups and producers. It also syncs the folder of each new file.
+// syncAll syncs the files that have changed since their last sync: the files in the folders of the
+// written partitions, and the logs of groups and producers. It also syncs the folder of each new
+// file.
 func (s *syncer) syncAll(written map[partition]bool) error {
 	var changed []string
 	toSync := make(map[string]mark)

@@ -16,7 +16,7 @@ const (
 	// headerBytes is the size of the fields that begin every request header in all versions: api
 	// key, api version, correlation id.
 	headerBytes = 2 + 2 + correlationBytes
-	// correlationBytes is the size of the id that an answer repeats.
+	// correlationBytes is the size of the correlation id, which the answer repeats.
 	correlationBytes = 4
 )
 
@@ -36,8 +36,8 @@ type frameHead struct {
 }
 
 // parseFrameHead reads the first 8 bytes of a request: length, api key and version. It returns an
-// error if the broker must not get the request: kfake allocates the length without a check, and a
-// key that it does not know makes it panic, which ends this process.
+// error if the broker must not get the request: kfake allocates as many bytes as the length says
+// without a check, and an unknown key makes kfake panic, which ends this process.
 func parseFrameHead(b [lengthBytes + 4]byte, maxFrame uint32) (frameHead, error) {
 	head := frameHead{
 		length:  binary.BigEndian.Uint32(b[:4]),
@@ -82,7 +82,7 @@ const (
 // quotas, access control and cluster administration are left out on purpose: Mintlake does not use
 // them, and each is code that bytes from outside would reach.
 var allowedRequests = map[int16]int16{
-	keyProduce:      12, // 13 has IDs of topics; the guard needs their names
+	keyProduce:      12, // version 13 has topic IDs, but the guard needs the names
 	keyFetch:        18,
 	2:               10, // ListOffsets
 	3:               13, // Metadata
@@ -96,7 +96,7 @@ var allowedRequests = map[int16]int16{
 	15:              6,  // DescribeGroups
 	16:              5,  // ListGroups
 	keyAPIVersions:  4,
-	// From 5 on the broker answers with settings of source -1, which kafka-python refuses.
+	// From version 5 on the broker answers with settings of source -1, which kafka-python refuses.
 	keyCreateTopics:            4,
 	keyDeleteTopics:            6,
 	keyDeleteRecords:           2,
@@ -112,8 +112,8 @@ var allowedRequests = map[int16]int16{
 }
 
 // allowedVersions returns allowedRequests in the form of kfake, which announces them in
-// ApiVersions. Clients use what is announced: librdkafka, for example, would send
-// GetTelemetrySubscriptions.
+// ApiVersions. Clients use what is announced: librdkafka, for example, sends
+// GetTelemetrySubscriptions if that is announced.
 func allowedVersions() *kversion.Versions {
 	versions := new(kversion.Versions)
 	for key, highest := range allowedRequests {

@@ -33,15 +33,17 @@ type guardRules struct {
 	durable *syncer
 }
 
-// passed is a request that was passed to the broker and that the broker has not answered.
-type passed struct {
-	key    int16
-	writes []partition // of a produce request
+// passedRequest is a request that was passed to the broker and that the broker has not answered.
+type passedRequest struct {
+	key int16
+	// writes are the partitions that are settled with the answer: those of a produce request, and
+	// those of earlier produce requests with acks=0.
+	writes []partition
 }
 
-// hold waits until the answer to a request may leave: what it acknowledges, or shows to a reader,
-// must be on disk. Otherwise a power cut could take away a record that a reader has seen. The
-// reader's offset would then be behind the end of the log, and it would skip the next records.
+// hold waits until the answer to a request may leave: what the answer acknowledges, or shows to a
+// reader, must be on disk. Otherwise a power cut could take away a record that a reader has seen.
+// The reader's offset would then be behind the end of the log, and it would skip the next records.
 func (s *syncer) hold(key int16) error {
 	switch key {
 	case keyProduce, keyOffsetCommit, keyDeleteRecords, keyInitProducerID, keyDeleteGroups, keyOffsetDelete:
@@ -104,13 +106,14 @@ type guardConn struct {
 
 	head    [lengthBytes + 4]byte
 	unread  []byte // what the broker has not read yet of head, or of a request that was read whole
-	body    uint32 // bytes behind unread that the broker has not read yet
+	body    uint32 // bytes of the request behind unread: Read takes them from the connection
 	refused error  // what Read returns from now on; nil while the connection is good
 
 	mu      sync.Mutex
-	waiting []passed // oldest first
+	waiting []passedRequest // oldest first
 	// unanswered are the partitions that produce requests with acks=0 write to. The broker handles
-	// a connection's requests in order, so it has written them when it answers the next one.
+	// a connection's requests in order. So when it answers a later request, it has written to these
+	// partitions.
 	unanswered map[partition]bool
 	changed    *sync.Cond // waiting or closed changed
 	closed     bool
@@ -164,11 +167,11 @@ func (c *guardConn) nextRequest() error {
 	if head.key == keyProduce {
 		return c.nextProduce(head)
 	}
-	if err := c.pass(passed{key: head.key}); err != nil {
+	if err := c.pass(passedRequest{key: head.key}); err != nil {
 		return err
 	}
 	c.unread = c.head[:]
-	c.body = head.length - 4
+	c.body = head.length - 4 // key and version, 4 of these bytes, are in c.head
 	return nil
 }
 
@@ -188,10 +191,11 @@ func (c *guardConn) readHead() error {
 	return err // an io.Reader passes on io.EOF as it is
 }
 
-// pass notes a request that the broker reads next and will answer. Its answer also settles what was
-// written before without one. On a closed connection, where nothing would settle the request, it
-// returns net.ErrClosed, and the broker must not read the request.
-func (c *guardConn) pass(request passed) error {
+// pass notes a request that the broker reads next and will answer. The answer also settles the
+// partitions of earlier requests with acks=0. On a closed connection nothing would settle the
+// request: then pass returns net.ErrClosed, and the caller must not let the broker read the
+// request.
+func (c *guardConn) pass(request passedRequest) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -206,7 +210,7 @@ func (c *guardConn) pass(request passed) error {
 	return nil
 }
 
-// passUnanswered is pass for a request that the broker will not answer.
+// passUnanswered is pass for a produce request with acks=0, which the broker does not answer.
 func (c *guardConn) passUnanswered(writes []partition) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -215,7 +219,7 @@ func (c *guardConn) passUnanswered(writes []partition) error {
 	}
 	for _, p := range writes {
 		if c.unanswered[p] {
-			continue // settled once, so it is begun once
+			continue // it is settled once for all these requests, so begin is called once
 		}
 		c.unanswered[p] = true
 		if c.rules.durable != nil {
@@ -225,8 +229,8 @@ func (c *guardConn) passUnanswered(writes []partition) error {
 	return nil
 }
 
-// settle notes that the broker has handled requests, or never will.
-func (c *guardConn) settle(requests ...passed) {
+// settle tells the syncer that the broker has handled the requests, or never will.
+func (c *guardConn) settle(requests ...passedRequest) {
 	if c.rules.durable != nil {
 		for _, request := range requests {
 			c.rules.durable.end(request.writes)
@@ -234,7 +238,8 @@ func (c *guardConn) settle(requests ...passed) {
 	}
 }
 
-// nextProduce reads a whole produce request and checks its batches.
+// nextProduce reads a whole produce request and checks its batches. If one is bad, nextProduce
+// answers the request itself, or ends the connection if acks is 0.
 func (c *guardConn) nextProduce(head frameHead) error {
 	whole := make([]byte, lengthBytes+int(head.length))
 	copy(whole, c.head[:])
@@ -251,7 +256,7 @@ func (c *guardConn) nextProduce(head frameHead) error {
 	case reason == nil:
 		var err error
 		if request.Acks != 0 {
-			err = c.pass(passed{key: head.key, writes: partitionsOf(request)})
+			err = c.pass(passedRequest{key: head.key, writes: partitionsOf(request)})
 		} else {
 			err = c.passUnanswered(partitionsOf(request))
 		}
@@ -260,6 +265,7 @@ func (c *guardConn) nextProduce(head frameHead) error {
 		}
 		return err
 	case request.Acks == 0:
+		// The client expects no answer. Only the end of the connection can tell it.
 		return c.refuse(reason)
 	default:
 		c.rejected(reason)
@@ -289,8 +295,8 @@ func (c *guardConn) answerUnsupported(head frameHead) error {
 	return c.answer(unsupportedAnswer(head, rest))
 }
 
-// answer writes an answer of the guard itself. It waits until the broker has answered all requests
-// before: answers keep the order of the requests.
+// answer writes an answer of the guard itself. It first waits until the broker has answered all
+// earlier requests, because answers come in the order of the requests.
 func (c *guardConn) answer(payload []byte) error {
 	c.mu.Lock()
 	for len(c.waiting) > 0 && !c.closed {
@@ -323,10 +329,10 @@ func partitionsOf(request *kmsg.ProduceRequest) []partition {
 // until everything that the answer acknowledges or shows is on disk.
 func (c *guardConn) Write(p []byte) (int, error) {
 	c.mu.Lock()
-	var request passed
+	var request passedRequest
 	if len(c.waiting) > 0 {
 		request = c.waiting[0]
-		c.waiting[0].writes = nil // it is settled here: Close must not do it again
+		c.waiting[0].writes = nil // settled below, so Close must not settle them again
 	}
 	c.mu.Unlock()
 	c.settle(request)
@@ -350,7 +356,7 @@ func (c *guardConn) Write(p []byte) (int, error) {
 func (c *guardConn) Close() error {
 	c.mu.Lock()
 	c.closed = true
-	left := slices.Concat(c.waiting, []passed{{writes: slices.Collect(maps.Keys(c.unanswered))}})
+	left := slices.Concat(c.waiting, []passedRequest{{writes: slices.Collect(maps.Keys(c.unanswered))}})
 	c.waiting = nil
 	clear(c.unanswered)
 	c.mu.Unlock()

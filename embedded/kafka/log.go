@@ -16,10 +16,11 @@ import (
 	"github.com/mintlake/mintlake/internal/meter"
 )
 
-// checkLog checks the log before kfake opens it: kfake would cut it off at the first batch that it
-// cannot read. Closed segments that nobody wrote to since are left to verifyClosed. Damage that no
-// crash explains is a *StartError with ErrDamaged, a repair that is not done one with
-// ErrRepairPending.
+// checkLog checks the log before kfake opens it: kfake would cut the log off at the first batch
+// that it cannot read. Closed segments whose files have not changed since the state file described
+// them are left to verifyClosed. checkLog returns a *StartError with ErrDamaged for damage that no
+// crash explains, and one with ErrRepairPending if a repair is not done and this start is not part
+// of it.
 func (b *Broker) checkLog(dir *dataDir) (*segments.Tracker, *segments.Report, error) {
 	if pending, err := segments.ReadPending(dir.path); err != nil || pending != nil && !b.cfg.Repairing {
 		return nil, nil, &StartError{Reason: ErrRepairPending, Where: dir.path, Cause: err, Do: repairCommand(dir.path)}
@@ -48,8 +49,9 @@ func (b *Broker) checkLog(dir *dataDir) (*segments.Tracker, *segments.Report, er
 	return tracker, report, nil
 }
 
-// verifyClosed reads the closed segments that checkLog did not, while the broker serves. If one is
-// damaged, it returns a *StartError with ErrDamaged, and the next start reads that segment, too.
+// verifyClosed reads the closed segments that checkLog did not read. It runs while the broker
+// serves. If a segment is damaged, it returns a *StartError with ErrDamaged, and the next start
+// reads that segment, too.
 func (b *Broker) verifyClosed(ctx context.Context, dir *dataDir, report *segments.Report, tracker *segments.Tracker) error {
 	if report.Unread() == 0 {
 		return nil
@@ -108,7 +110,8 @@ func (b *Broker) trackLog(ctx context.Context, tracker *segments.Tracker) {
 	}
 }
 
-// reportDeleted counts and logs the topics that were deleted, and returns err as it is.
+// reportDeleted takes the results of Tracker.Update or Tracker.Stop. It counts and logs the deleted
+// topics, and returns err unchanged.
 func (b *Broker) reportDeleted(gone []string, err error) error {
 	for _, topic := range gone {
 		b.metrics.deleted.Inc()
@@ -117,9 +120,9 @@ func (b *Broker) reportDeleted(gone []string, err error) error {
 	return err
 }
 
-// control applies the rules of policy.go to requests that create or alter topics. Before kfake
-// serves such a request or deletes a topic, control also notes in the tracker that the list of
-// topics changes.
+// control makes kfake apply the rules of policy.go to requests that create or alter topics. Before
+// kfake serves such a request or deletes a topic, the tracker also notes that the list of topics
+// changes.
 func (b *Broker) control(cluster *kfake.Cluster, tracker *segments.Tracker) {
 	rules := map[int16]func(kmsg.Request) kmsg.Response{
 		keyCreateTopics: func(req kmsg.Request) kmsg.Response {
@@ -142,6 +145,7 @@ func (b *Broker) control(cluster *kfake.Cluster, tracker *segments.Tracker) {
 	}
 	for key, rule := range rules {
 		cluster.ControlKey(key, func(req kmsg.Request) (kmsg.Response, error, bool) {
+			// Otherwise kfake would drop this function after it has refused one request.
 			cluster.KeepControl()
 			if resp := rule(req); resp != nil {
 				return resp, nil, true
@@ -161,9 +165,10 @@ type Log struct {
 	lock   *os.File
 }
 
-// OpenLog opens the data folder of a broker that is not running. It writes nothing, there or
-// elsewhere. It returns a *StartError: ErrLocked if a broker uses the folder, ErrDamaged if the log
-// is damaged. progress is passed to segments.Check.
+// OpenLog opens the data folder of a broker that is not running, and keeps brokers out until Close.
+// It writes nothing, neither there nor elsewhere. It returns a *StartError with ErrLocked if a
+// broker uses the folder, with ErrDamaged if the log is damaged, and with ErrForeign or ErrFormat
+// if the folder is not one of this broker. logger may be nil. progress is passed to segments.Check.
 func OpenLog(path string, logger *slog.Logger, progress meter.Meter) (*Log, error) {
 	report, lock, err := inspect(path, progress)
 	if err != nil {
@@ -181,7 +186,8 @@ func OpenLog(path string, logger *slog.Logger, progress meter.Meter) (*Log, erro
 	return &Log{report: report, path: path, lock: lock}, nil
 }
 
-// inspect checks a folder under a shared lock, which keeps brokers out and lets other readers in.
+// inspect locks a data folder and checks its log. The lock is shared: it keeps brokers out and lets
+// other readers in. The caller closes the returned lock file.
 func inspect(path string, progress meter.Meter) (*segments.Report, *os.File, error) {
 	if err := checkOwner(path); err != nil {
 		return nil, nil, err
@@ -203,8 +209,8 @@ func inspect(path string, progress meter.Meter) (*segments.Report, *os.File, err
 	return report, lock, nil
 }
 
-// Read calls visit for each record of the topics, those of one partition in order. visit must not
-// keep the record.
+// Read calls visit for each record of the topics. The records of one partition come in the order of
+// their offsets. visit must not keep the record.
 func (l *Log) Read(ctx context.Context, topics []string, visit func(*segments.Record)) error {
 	if err := l.report.Read(ctx, l.path, topics, visit); err != nil {
 		return fmt.Errorf("read the log: %w", err)

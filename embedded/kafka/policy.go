@@ -18,8 +18,8 @@ const maxPartitions = 256
 // check, so a name like ../../x would write outside of the data folder.
 var topicName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
 
-// checkTopic returns the reason why a topic may not be created, as an error code and a message; nil
-// if it may.
+// checkTopic returns the reason why a topic may not be created, as an error code and a message. If
+// it may be created, the code is nil.
 func checkTopic(t *kmsg.CreateTopicsRequestTopic) (*kerr.Error, string) {
 	if !topicName.MatchString(t.Topic) || t.Topic == "." || t.Topic == ".." {
 		return kerr.InvalidTopicException, "topic names are 1 to 249 of a-z, A-Z, 0-9, '.', '_' and '-'"
@@ -44,7 +44,7 @@ func checkTopic(t *kmsg.CreateTopicsRequestTopic) (*kerr.Error, string) {
 	return nil, ""
 }
 
-// checkTopicConfig returns the reason why a topic may not have this setting; empty if it may. value
+// checkTopicConfig returns the reason why a topic may not have this setting, or "" if it may. value
 // is nil if a request sets none or takes the setting away.
 func checkTopicConfig(name string, value *string) string {
 	switch name {

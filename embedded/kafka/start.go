@@ -2,8 +2,9 @@ package kafka
 
 import "context"
 
-// Start runs a broker for a command, and returns it when it serves. The end of ctx ends only the
-// wait; stop stops it, and returns the error that it ended with.
+// Start runs a new broker in a goroutine, and returns it as soon as it serves. The end of ctx ends
+// only the wait for that, not the broker. stop ends the broker, waits for Run and returns its
+// error. Call stop once.
 func Start(ctx context.Context, cfg Config, deps Deps) (broker *Broker, stop func() error, err error) {
 	if broker, err = New(cfg, deps); err != nil {
 		return nil, nil, err
@@ -16,7 +17,7 @@ func Start(ctx context.Context, cfg Config, deps Deps) (broker *Broker, stop fun
 		return <-ended
 	}
 	if err := broker.WaitReady(ctx); err != nil {
-		_ = stop() // the error is the same, or that of ctx
+		_ = stop() // WaitReady has returned this error already, or that of ctx
 		return nil, nil, err
 	}
 	return broker, stop, nil

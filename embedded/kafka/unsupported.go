@@ -10,9 +10,9 @@ import (
 )
 
 // unsupportedAnswer returns the answer to a request that the broker does not serve:
-// UNSUPPORTED_VERSION, in the format that the client expects. rest is the request behind key and
-// version. Apache Kafka closes the connection instead, but then a client loses its other requests,
-// too.
+// UNSUPPORTED_VERSION, in the format that the client expects. rest is the part of the request
+// behind its key and version. Apache Kafka closes the connection instead, but then a client loses
+// its other requests, too.
 //
 // The error code is in the answer's own field, if it has one, and in an element for each topic,
 // partition or group of the request. If the key is unknown or the request cannot be decoded, the
@@ -37,7 +37,8 @@ func encodeAnswer(correlation []byte, response kmsg.Response) []byte {
 	return response.AppendTo(payload)
 }
 
-// readRequest decodes a request. b begins behind the correlation id. It returns nil if it cannot.
+// readRequest decodes a request. b is the part of the request behind the correlation id. If the
+// request cannot be decoded, readRequest returns nil.
 func readRequest(head frameHead, b []byte) kmsg.Request {
 	request := kmsg.RequestForKey(head.key)
 	if request == nil || head.version < 0 || head.version > request.MaxVersion() {
@@ -96,8 +97,8 @@ func elementsOf(request reflect.Value, name string) []reflect.Value {
 // refusedElement returns an element of a list in the answer, for one element of the request. If
 // asked is a struct, the fields with the same name are copied. Otherwise asked is a name or number,
 // and goes into the first field of its type.
-func refusedElement(asked reflect.Value, kind reflect.Type) reflect.Value {
-	pointer := reflect.New(kind)
+func refusedElement(asked reflect.Value, elementType reflect.Type) reflect.Value {
+	pointer := reflect.New(elementType)
 	if d, ok := pointer.Interface().(interface{ Default() }); ok {
 		d.Default()
 	}
@@ -109,12 +110,13 @@ func refusedElement(asked reflect.Value, kind reflect.Type) reflect.Value {
 				break
 			}
 		}
+		// A name or number has no lists, so this only sets the error code.
 		refuseAll(reflect.ValueOf(struct{}{}), element)
 		return element
 	}
 	for i := range element.NumField() {
 		field := element.Field(i)
-		if from := asked.FieldByName(kind.Field(i).Name); from.IsValid() && from.Type() == field.Type() {
+		if from := asked.FieldByName(elementType.Field(i).Name); from.IsValid() && from.Type() == field.Type() {
 			field.Set(from)
 		}
 	}

@@ -54,6 +54,7 @@ func responseEncoding(accept string) string {
 	accepted := map[string]bool{}
 	for _, part := range strings.Split(strings.ToLower(accept), ",") {
 		name, parameters, _ := strings.Cut(part, ";")
+		// A weight of 0, such as q=0.0, refuses the encoding.
 		q := strings.ReplaceAll(strings.TrimSpace(parameters), " ", "")
 		accepted[strings.TrimSpace(name)] = strings.Trim(strings.TrimPrefix(q, "q="), "0.") != "" || !strings.HasPrefix(q, "q=")
 	}

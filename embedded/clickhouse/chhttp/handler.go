@@ -35,8 +35,8 @@ import (
 const (
 	// maxQueryBytes limits the statement, without the data of an INSERT.
 	maxQueryBytes = 4 << 20
-	// writeTimeout is how long the client may take to accept the next part of a result. It keeps
-	// one of the pool's connections that long.
+	// writeTimeout is how long the client may take to accept the next part of a result. A slow
+	// client keeps one of the pool's connections that long.
 	writeTimeout = time.Minute
 )
 
@@ -71,7 +71,7 @@ type Handler struct {
 	sequence atomic.Uint64
 }
 
-// discardTimeout is how long reading the rest of a body that nobody needs may take.
+// discardTimeout bounds the time for reading the rest of a body that nobody needs.
 const discardTimeout = 5 * time.Second
 
 // New makes a handler; zero limits get their defaults.
@@ -225,7 +225,7 @@ func (h *Handler) execute(w http.ResponseWriter, r *http.Request, req *request, 
 	if stmt.kind == kindSet || stmt.kind == kindUse {
 		conn.Forget(stmt.kind == kindUse, stmt.settings)
 	}
-	if session == nil && stmt.temporary { // as in ClickHouse, it ends with the request
+	if session == nil && stmt.temporary { // as in ClickHouse, the table ends with the request
 		if err := conn.DropTemporary(); err != nil {
 			h.deps.Logger.Error("drop a temporary table", "err", err)
 		}
@@ -303,7 +303,7 @@ func (h *Handler) write(w http.ResponseWriter, req *request, data []byte) error 
 	if err != nil {
 		return err
 	}
-	out = bytes.Clone(out)
+	out = bytes.Clone(out) // output.end reuses its buffer
 	last, err := output.end()
 	if err != nil {
 		return err
@@ -368,8 +368,8 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request, req *request, c
 	return nil
 }
 
-// extendDeadline gives the client writeTimeout to accept the next part. A ResponseWriter that
-// cannot set deadlines has none.
+// extendDeadline gives the client writeTimeout to accept the next part. If the ResponseWriter
+// cannot set deadlines, there is none.
 func (h *Handler) extendDeadline(w http.ResponseWriter) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
 }

@@ -73,8 +73,9 @@ func (o *output) end() ([]byte, error) {
 	return o.buffer.Bytes(), nil
 }
 
-// raw returns text in the HTTP encoding only, and ends the encoding. An error in the middle of a
-// result is not in ClickHouse's blocks.
+// raw returns text in the HTTP encoding, and ends that encoding. It does not write ClickHouse's
+// compressed blocks, because a ClickHouse server sends an error in the middle of a result outside
+// of them.
 func (o *output) raw(text []byte) []byte {
 	if o.encoder == nil {
 		return text

@@ -6,9 +6,9 @@ import (
 	"github.com/mintlake/mintlake/embedded/clickhouse/libchdb"
 )
 
-// checkStop refuses statements that end or suspend the engine's process, and says why. It is only a
-// courtesy: a statement that it misses costs a restart of the engine and nothing else, because the
-// child has a process group of its own and is started again.
+// checkStop refuses statements that end or suspend the engine's process, and says why. It need not
+// find all of them: a statement that it misses costs a restart of the engine and nothing else,
+// because the child has a process group of its own and is started again.
 func checkStop(query []byte) error {
 	l := &lexer{query: query}
 	before := ""
@@ -27,8 +27,8 @@ func checkStop(query []byte) error {
 // and SQL can reset it.
 //
 // canonical is the statement as the engine's own parser writes it: one statement, without comments,
-// keywords in capitals. So no way of writing a statement makes this function see another one than
-// the engine runs.
+// keywords in capitals. So this function sees the statement that the engine runs, however the
+// client has written it.
 func checkReads(canonical []byte) error {
 	l := &lexer{query: canonical}
 	first := l.next()

@@ -33,10 +33,10 @@ type request struct {
 	close func()    // ends the reading of the body
 }
 
-// notSettings reports whether a URL parameter of ClickHouse's HTTP interface is no setting for the
-// engine. log_comment is a setting, but the pool uses it to find the query to kill. Settings of the
-// HTTP server have no meaning for the engine.
-func notSettings(name string) bool {
+// isReserved reports whether a URL parameter is not passed to the engine as a setting. Most of
+// these belong to ClickHouse's HTTP interface or set up its HTTP server, which has no meaning for
+// the engine. log_comment is a setting, but the pool uses it to find the query to kill.
+func isReserved(name string) bool {
 	switch name {
 	case "query", "database", "default_format", "client_protocol_version", "user", "password", "quota_key", "query_id", "session_id",
 		"session_timeout", "session_check", "compress", "decompress", "stacktrace", "role", "wait_end_of_query", "buffer_size",
@@ -76,7 +76,7 @@ func (h *Handler) readRequest(w http.ResponseWriter, r *http.Request) (*request,
 	if isOn(values.Get("enable_http_compression")) {
 		req.encoding = responseEncoding(r.Header.Get("Accept-Encoding"))
 	}
-	// It is 0 if it is missing or no number.
+	// The revision is 0 if the parameter is missing or no number.
 	req.revision, _ = strconv.Atoi(values.Get("client_protocol_version"))
 	if f := r.Header.Get("X-ClickHouse-Format"); f != "" {
 		req.format = f
@@ -90,7 +90,7 @@ func (h *Handler) readRequest(w http.ResponseWriter, r *http.Request) (*request,
 	for name, all := range values {
 		if param, ok := strings.CutPrefix(name, "param_"); ok {
 			req.params[param] = all[len(all)-1]
-		} else if !notSettings(name) {
+		} else if !isReserved(name) {
 			req.settings[name] = all[len(all)-1]
 		}
 	}
@@ -115,7 +115,7 @@ func (h *Handler) readQuery(w http.ResponseWriter, r *http.Request, values url.V
 		return err
 	}
 	if int64(len(req.query)) == maxQueryBytes {
-		req.body = body // the rest: data of an INSERT, or too much
+		req.body = body // there may be more: data of an INSERT, or a query that is too long
 	}
 	return nil
 }

@@ -104,59 +104,59 @@ func (s *sessions) enter(r sessionRequest) (*session, error) {
 	return found, nil
 }
 
-// leave gives the session back. The session ends now if last is set, or else when no request has
-// come for its timeout.
-func (s *sessions) leave(one *session, last bool) {
-	if one == nil {
+// leave gives the session back after a request. With last set, the session ends now. Otherwise it
+// ends when no request has come for its timeout.
+func (s *sessions) leave(sess *session, last bool) {
+	if sess == nil {
 		return
 	}
 	s.mu.Lock()
 	if !last {
-		one.busy = false
+		sess.busy = false
 		var timer *time.Timer
-		timer = time.AfterFunc(one.timeout, func() { s.expire(one, timer) })
-		one.timer = timer
+		timer = time.AfterFunc(sess.timeout, func() { s.expire(sess, timer) })
+		sess.timer = timer
 		s.mu.Unlock()
 		return
 	}
-	delete(s.byID, one.id)
+	delete(s.byID, sess.id)
 	s.mu.Unlock()
-	s.free(one)
+	s.free(sess)
 }
 
 // expire ends a session whose timer has fired, unless a request took it before.
-func (s *sessions) expire(one *session, timer *time.Timer) {
+func (s *sessions) expire(sess *session, timer *time.Timer) {
 	s.mu.Lock()
-	if one.timer != timer { // a request took it meanwhile
+	if sess.timer != timer { // a request took it meanwhile
 		s.mu.Unlock()
 		return
 	}
-	delete(s.byID, one.id)
+	delete(s.byID, sess.id)
 	s.mu.Unlock()
-	s.free(one)
+	s.free(sess)
 }
 
 // free drops the temporary tables of a session and gives its connection back. The session is not in
 // the map any more, so nobody else uses the connection.
-func (s *sessions) free(one *session) {
-	if one.conn == nil {
+func (s *sessions) free(sess *session) {
+	if sess.conn == nil {
 		return
 	}
-	if err := s.pool.Unpin(one.conn); err != nil {
+	if err := s.pool.Unpin(sess.conn); err != nil {
 		s.log.Error("drop a session's temporary tables", "err", err)
 	}
 }
 
 // pin gives the session a connection of its own, for temporary tables.
-func (s *sessions) pin(one *session) error {
-	if one.conn != nil {
+func (s *sessions) pin(sess *session) error {
+	if sess.conn != nil {
 		return nil
 	}
 	conn, ok := s.pool.Pin()
 	if !ok {
 		return libchdb.Errorf(202, "TOO_MANY_SIMULTANEOUS_QUERIES", "As many sessions as the embedded engine allows have temporary tables already: end one with close_session=1, or wait for its timeout")
 	}
-	one.conn = conn
+	sess.conn = conn
 	return nil
 }
 
@@ -189,7 +189,7 @@ func (s *session) keep(stmt *statement, conn *libchdb.Conn) error {
 			delete(next, name)
 		}
 		maps.Copy(next, changed)
-		delete(next, "log_comment") // it belongs to the pool
+		delete(next, "log_comment") // the pool needs its own value, to kill queries by it
 		size := 0
 		for name, value := range next {
 			size += len(name) + len(value)

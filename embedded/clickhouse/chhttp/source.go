@@ -27,7 +27,7 @@ func newSource(w http.ResponseWriter, r *http.Request, cfg Config) *source {
 }
 
 // Read waits at most bodyTimeout for the next bytes. Also, the whole body may take no longer than
-// bodyTimeout and one second for each bodyRate bytes that have come. If the ResponseWriter cannot
+// bodyTimeout plus one second for each bodyRate bytes that have come. If the ResponseWriter cannot
 // set deadlines, there is no limit.
 func (s *source) Read(b []byte) (int, error) {
 	until := time.Now().Add(s.cfg.bodyTimeout)
@@ -40,8 +40,8 @@ func (s *source) Read(b []byte) (int, error) {
 	s.bytes += int64(n)
 	switch {
 	case errors.Is(err, io.EOF):
-		// While the query runs, the server reads on to notice that the client goes away. A deadline
-		// must not end that.
+		// While the query runs, net/http keeps reading, to notice that the client goes away. A
+		// deadline must not end that.
 		_ = s.control.SetReadDeadline(time.Time{})
 	case err != nil:
 		s.err = err

@@ -8,8 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// spool writes the data of an INSERT, prefix and then rest, into anonymous memory that the engine
-// can open as a file. The caller closes fd. More than limit bytes are errTooLarge.
+// spool writes the data of an INSERT, prefix and then rest, into anonymous memory (memfd) that the
+// engine can open as a file. The caller closes fd. If the data is longer than limit bytes, it
+// returns errTooLarge.
 func spool(prefix []byte, rest io.Reader, limit int64) (fd int, size int64, err error) {
 	fd, err = unix.MemfdCreate("mintlake-insert", unix.MFD_CLOEXEC)
 	if err != nil {

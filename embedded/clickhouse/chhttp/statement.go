@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// kind is the kind of a statement: those that are handled differently.
+// kind is the kind of a statement. Only kinds that are handled differently are told apart.
 type kind int
 
 const (
@@ -21,7 +21,7 @@ type statement struct {
 	kind kind
 	// format is the name in the FORMAT clause; empty if there is none.
 	format string
-	// settings are all identifiers of a SET statement. The names that it sets are among them.
+	// settings are all identifiers in a SET statement: the names of the settings, and maybe others.
 	settings []string
 	// temporary says that the statement creates a temporary table or view.
 	temporary bool
@@ -100,8 +100,8 @@ func parseClauses(query []byte, k kind) statement {
 	return s
 }
 
-// mentionedNames returns every identifier of a SET statement. The names of settings are among them:
-// SET a = 1, `b` = 'x', c.
+// mentionedNames returns every identifier of a SET statement, such as SET a = 1, `b` = 'x', c. The
+// names of the settings are among them.
 func mentionedNames(l *lexer) []string {
 	var names []string
 	for t := l.next(); t.kind != tokenEnd; t = l.next() {

@@ -48,7 +48,7 @@ type rawConn struct {
 }
 
 // open opens a connection with arguments of the clickhouse command line, for example --path=DIR.
-// The first one of the process opens the data directory.
+// The first connection of the process opens the data directory.
 func (l *Library) open(args []string) (*rawConn, error) {
 	var pin runtime.Pinner
 	defer pin.Unpin()
@@ -71,7 +71,8 @@ func (l *Library) open(args []string) (*rawConn, error) {
 
 func (c *rawConn) close() { c.lib.closeConn(c.owner) }
 
-// Result is the whole result of a query, in the engine's memory. Call Free when it is done.
+// Result is the whole result of a query, in the engine's memory. Call Free when you no longer use
+// it.
 type Result struct {
 	lib *Library
 	ptr unsafe.Pointer
@@ -181,16 +182,17 @@ func (c *rawConn) withParams(f paramsFunc, query []byte, format string, params m
 		names, nameLens = append(names, unsafe.Pointer(&n[0])), append(nameLens, uintptr(len(name)))
 		values, valueLens = append(values, unsafe.Pointer(&v[0])), append(valueLens, uintptr(len(value)))
 	}
-	var a, b, d, e unsafe.Pointer
+	var namesAt, nameLensAt, valuesAt, valueLensAt unsafe.Pointer
 	if len(names) > 0 {
 		pin.Pin(&names[0])
 		pin.Pin(&nameLens[0])
 		pin.Pin(&values[0])
 		pin.Pin(&valueLens[0])
-		a, b, d, e = unsafe.Pointer(&names[0]), unsafe.Pointer(&nameLens[0]), unsafe.Pointer(&values[0]), unsafe.Pointer(&valueLens[0])
+		namesAt, nameLensAt = unsafe.Pointer(&names[0]), unsafe.Pointer(&nameLens[0])
+		valuesAt, valueLensAt = unsafe.Pointer(&values[0]), unsafe.Pointer(&valueLens[0])
 	}
 	formatBytes := []byte(format)
-	result := f(c.handle, pointer(query), uintptr(len(query)), pointer(formatBytes), uintptr(len(formatBytes)), a, b, d, e, uintptr(len(names)))
+	result := f(c.handle, pointer(query), uintptr(len(query)), pointer(formatBytes), uintptr(len(formatBytes)), namesAt, nameLensAt, valuesAt, valueLensAt, uintptr(len(names)))
 	runtime.KeepAlive(query)
 	runtime.KeepAlive(formatBytes)
 	return result

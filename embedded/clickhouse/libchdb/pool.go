@@ -25,8 +25,8 @@ type PoolConfig struct {
 	Args []string
 	// AcquireTimeout is how long Acquire waits for a free connection.
 	AcquireTimeout time.Duration
-	// Settings are what every connection starts with, and gets back after each request. The engine
-	// reads no user profiles from its configuration file.
+	// Settings are the settings that every connection starts with, and gets back after each
+	// request. The engine reads no user profiles from its configuration file.
 	Settings map[string]string
 }
 
@@ -36,8 +36,8 @@ type PoolConfig struct {
 type Pool struct {
 	free     chan *Conn
 	spare    chan *Conn // for Pin
-	killer   *Conn
-	parser   *Conn // for Canonical
+	killer   *Conn      // for KILL QUERY and the pool's own queries
+	parser   *Conn      // for Canonical
 	parsing  sync.Mutex
 	all      []*Conn
 	settings map[string]bool // names of the engine's settings
@@ -130,8 +130,8 @@ func (p *Pool) Acquire(ctx context.Context) (*Conn, error) {
 }
 
 // Pin takes a connection for a session with temporary tables; Unpin gives it back. It does not
-// wait: ok is false if all are taken. To run a query on it, hold an acquired connection, too: so
-// Connections stays the number of queries at once.
+// wait: ok is false if all are taken. To run a query on it, hold an acquired connection at the same
+// time. So no more than Connections queries run at once.
 func (p *Pool) Pin() (c *Conn, ok bool) {
 	select {
 	case c := <-p.spare:

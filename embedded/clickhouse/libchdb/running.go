@@ -21,7 +21,8 @@ type Running struct {
 // queryHead is how many bytes of a query's text are kept: enough for INSERT INTO and the table.
 const queryHead = 160
 
-// running holds the query of one connection; zero if there is none. It is safe for concurrent use.
+// running holds the query of one connection. now is zero if none runs. It is safe for concurrent
+// use.
 type running struct {
 	mu  sync.Mutex
 	now Running
@@ -39,8 +40,9 @@ func (r *running) begin(query []byte) (end func()) {
 	}
 }
 
-// kill notes that the query is killed. killOnDone calls it and ends before end is called.
-func (r *running) kill() {
+// noteKilled notes that the query is killed. Conn.killOnDone calls it, and makes sure that the call
+// ends before end is called.
+func (r *running) noteKilled() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.now.Began.IsZero() {
@@ -68,7 +70,7 @@ func (p *Pool) Running() []Running {
 
 // Progress returns for each running query, by its tag, a text that changes whenever the query makes
 // progress: the rows that it has read and written, its processor time and its disk traffic. If the
-// engine hangs, Progress does, too.
+// engine hangs, Progress hangs, too.
 func (p *Pool) Progress() (map[string]string, error) {
 	rows, err := p.killer.text("SELECT Settings['log_comment'], read_rows, written_rows, arrayStringConcat(arrayMap(n -> toString(ProfileEvents[n]), [" +
 		"'UserTimeMicroseconds', 'SystemTimeMicroseconds', 'OSCPUVirtualTimeMicroseconds', 'OSReadBytes', 'OSWriteBytes', 'FileSync', 'DirectorySync', " +

@@ -55,7 +55,7 @@ func (c *Conn) Prepare(database string, settings map[string]string) error {
 	}
 	// With readonly = 1 only readonly itself can be changed, and not together with others in one
 	// statement.
-	if _, was := changes["readonly"]; was {
+	if _, found := changes["readonly"]; found {
 		if err := c.exec("SET readonly=DEFAULT"); err != nil {
 			return err
 		}
@@ -163,7 +163,7 @@ func (c *Conn) Database() (string, error) { return c.text("SELECT currentDatabas
 
 // DropTemporary drops the connection's temporary tables and views.
 func (c *Conn) DropTemporary() error {
-	if err := c.Prepare("", nil); err != nil { // no setting of the user may hide one
+	if err := c.Prepare("", nil); err != nil { // a setting of the user could hide a table
 		return err
 	}
 	names, err := c.text("SELECT name FROM system.tables WHERE is_temporary")
@@ -198,13 +198,13 @@ func (c *Conn) Stream(ctx context.Context, query []byte, format string, params m
 }
 
 // killOnDone kills the connection's query when ctx ends. It repeats the KILL until stop is called,
-// because the first may come before the query is in system.processes. stop waits for a KILL that is
-// running, so that it cannot hit the next query of the connection.
+// because the first KILL may come before the query is in system.processes. stop waits for a KILL
+// that is running, so that it cannot hit the next query of the connection.
 func (c *Conn) killOnDone(ctx context.Context) (stop func()) {
 	quit, done := make(chan struct{}), make(chan struct{})
 	detach := context.AfterFunc(ctx, func() {
 		defer close(done)
-		c.running.kill()
+		c.running.noteKilled()
 		kill := fmt.Sprintf("KILL QUERY WHERE Settings['log_comment'] = %s ASYNC", quote(c.tag))
 		for wait := 5 * time.Millisecond; ; wait = min(2*wait, 200*time.Millisecond) {
 			// An error is ignored: the next attempt follows.

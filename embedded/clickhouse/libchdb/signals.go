@@ -10,9 +10,9 @@ import (
 )
 
 // signalGuard undoes what libchdb does to the signal handlers of the process. At every connect the
-// engine installs handlers for SIGSEGV and others. Go needs its own: it turns a nil dereference
-// into a panic, and uses SIGURG for preemption. With the engine's handlers a recovered nil
-// dereference hangs the process.
+// engine installs handlers for SIGSEGV and others. Go needs its own handlers: it turns a nil
+// dereference into a panic, and uses SIGURG for preemption. With the engine's handlers a recovered
+// nil dereference hangs the process.
 type signalGuard struct {
 	sigaction func(signal int32, act, old unsafe.Pointer) int32
 }

@@ -30,7 +30,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // batch is one record batch of a segment.
 type batch struct {
-	pos, size          int64
+	pos, size          int64 // position in the segment and length, in bytes
 	base               int64 // offset of its first record
 	delta              int32 // offset of its last record, counted from base
 	epoch              int32
@@ -41,8 +41,8 @@ type batch struct {
 // next returns the offset behind the last record.
 func (b *batch) next() int64 { return b.base + int64(b.delta) + 1 }
 
-// sizeOf returns the size of the batch at the beginning of raw by its own length field; 0 if that
-// is impossible.
+// sizeOf returns the size of the batch at the beginning of raw, as its own length field says; 0 if
+// that size is impossible.
 func sizeOf(raw []byte) int64 {
 	if len(raw) < prefixBytes {
 		return 0
@@ -56,7 +56,7 @@ func sizeOf(raw []byte) int64 {
 
 // sound reports whether raw is one whole batch whose checksum holds and whose counts fit each
 // other. The checksum does not cover base offset, length, epoch and version: the caller has to
-// compare those with the batches around.
+// compare those with the neighbouring batches.
 func sound(raw []byte) bool {
 	return len(raw) >= headerBytes && binary.BigEndian.Uint32(raw[posCRC:]) == crc32.Checksum(raw[posAttributes:], castagnoli) && counts(raw)
 }
@@ -81,7 +81,8 @@ func read(raw []byte, pos, size int64) batch {
 	}
 }
 
-// setHeader writes the fields that the checksum does not cover.
+// setHeader writes the fields that the checksum does not cover: base offset, length, epoch and
+// version.
 func setHeader(raw []byte, base int64, epoch int32) {
 	binary.BigEndian.PutUint64(raw[posBase:], uint64(base))
 	binary.BigEndian.PutUint32(raw[posLength:], uint32(len(raw)-prefixBytes))

@@ -5,14 +5,13 @@
 // the list of topics, the state of consumer groups, and the state that this package writes beside
 // them (LOG_STATE.json). Out: a report; records; a repaired folder. Guarantees: checking and
 // reading write nothing. Every batch is read and its checksum compared before kfake opens the
-// folder, since kfake cuts a log off at the first batch that it cannot read. Closed segments that
-// were not written since are the exception: kfake does not read them either when it starts, and
-// they are read while it serves. An incomplete last
-// batch is damage only if an index entry or the state proves that it was whole. Repair loses only
-// damaged batches, keeps every other record at its offset, and keeps copies of the files that it
-// changes.
+// folder, since kfake cuts a log off at the first batch that it cannot read. Closed segments whose
+// files have not changed since the state was written are the exception: kfake does not read them
+// either when it starts, and they are read while it serves. An incomplete last batch is damage only
+// if an index entry or the state proves that it was whole. Repair loses only damaged batches, keeps
+// every other record at its offset, and keeps copies of the files that it changes.
 //
-// The format is that of the kfake version in go.mod; its persist.go describes it.
+// The format is kfake's: third_party/kfake/persist.go describes it.
 package segments
 
 import (
@@ -46,7 +45,7 @@ type partition struct {
 	lost     []LostRange
 	damages  []Damage
 	notices  []string
-	bytes    int64 // that were read
+	bytes    int64 // number of bytes that were read
 	trusting bool  // see CheckOpen
 }
 
@@ -68,13 +67,13 @@ type checked struct {
 }
 
 // Check reads and checks the whole data folder of a broker that is not running. progress shows how
-// far it is.
+// many bytes are checked.
 func Check(root string, progress meter.Meter) (*Report, error) {
 	return check(root, progress, false)
 }
 
-// CheckOpen is Check for the start of a broker: it does not read closed segments whose files are
-// those that the state describes, so its time does not grow with the log. Verify reads them.
+// CheckOpen is Check for the start of a broker. It does not read closed segments whose files are
+// those that the state describes, so its time does not grow with the log. Verify reads them later.
 func CheckOpen(root string, progress meter.Meter) (*Report, error) {
 	return check(root, progress, true)
 }
@@ -171,8 +170,8 @@ func (r *Report) checkTopics(broker string, keys []key) error {
 	return nil
 }
 
-// compareTopics adds a damage for each difference between the list and the state. If there is one,
-// the list of the state is used.
+// compareTopics adds a damage for each difference between the list and the state. If there is a
+// difference, the list of the state is used.
 func (r *Report) compareTopics(topics []Topic) {
 	damaged := len(r.Damages)
 	for i := range r.state.Topics {
@@ -295,7 +294,7 @@ func readSegment(name string, buf []byte) ([]byte, error) {
 	return buf, nil
 }
 
-// timeOf returns the time of Unix milliseconds; the zero time if there are none.
+// timeOf converts Unix milliseconds. If ms is 0 or less, it returns the zero time.
 func timeOf(ms int64) time.Time {
 	if ms <= 0 {
 		return time.Time{}

@@ -10,14 +10,15 @@ import (
 	"time"
 )
 
-// fileID tells a file from others and from itself after a write. Both are of the file system.
+// fileID identifies a file and its last write. Two equal fileIDs mean the same file, with no write
+// in between. Inode and ModTime come from the file system.
 type fileID struct {
 	Inode uint64 `json:"inode"`
 	// ModTime is when the file was written last, in Unix nanoseconds.
 	ModTime int64 `json:"mod_time"`
 }
 
-// idOf returns the identity of a file; nil if the system does not tell.
+// idOf returns the identity of a file; nil if the system does not tell the inode.
 func idOf(info fs.FileInfo) *fileID {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -26,10 +27,10 @@ func idOf(info fs.FileInfo) *fileID {
 	return &fileID{Inode: stat.Ino, ModTime: info.ModTime().UnixNano()}
 }
 
-// unchanged reports whether the file has not been written since the state described it: then a
+// unchanged reports whether the file has not been written since the state described it. If so, a
 // start need not read it. next is the base of the segment behind it. A copied or restored file has
-// another inode, a file that somebody wrote another time. What a disk changes by itself leaves
-// neither: for that Verify reads the file while the broker serves.
+// another inode, and a write changes the time. A change by the disk itself shows in neither: for
+// that, Verify reads the file while the broker serves.
 func (s *SegmentState) unchanged(name string, f file, next int64) bool {
 	if s == nil || s.Closed == nil || s.Batches == 0 || s.Size != f.size || s.End != next {
 		return false
@@ -42,15 +43,16 @@ func (s *SegmentState) unchanged(name string, f file, next int64) bool {
 	return id != nil && *id == *s.Closed
 }
 
-// close notes the identity of a segment that nothing is written to any more, if it has whole
-// batches only. The file must be synced.
-func (s *SegmentState) close(info fs.FileInfo) {
+// noteClosed notes the identity of the segment's file, so that a start need not read it. It notes
+// none if the file has bytes behind its last whole batch, or if each start must read it. The caller
+// has synced the file, and nothing is written to it any more.
+func (s *SegmentState) noteClosed(info fs.FileInfo) {
 	if s.Size == info.Size() && !s.Read {
 		s.Closed = idOf(info)
 	}
 }
 
-// trust takes a segment as the state describes it, without reading it.
+// trust adds a segment to the partition as the state describes it, without reading it.
 func (p *partition) trust(f file, known *SegmentState) {
 	p.segments = append(p.segments, checked{
 		file: f, size: known.Size, batches: known.Batches, end: known.End, firstTime: known.First, maxTime: known.Newest,
@@ -77,13 +79,13 @@ type Damaged struct {
 	base   int64
 }
 
-// share is the part of a processor that Verify takes: one of so many.
+// share limits the processor time of Verify: it takes 1/share of one processor.
 const share = 10
 
 // Verify reads the closed segments that CheckOpen did not read, while the broker serves, and
 // compares every checksum. It takes a tenth of a processor, and the memory of one segment. It
-// returns the first damage; nil if there is none or ctx ends. A segment that expires meanwhile is
-// left out.
+// returns the first damage; nil if it finds none, or none before ctx ends. A segment that expires
+// meanwhile is left out.
 func (r *Report) Verify(ctx context.Context, broker string) (*Damaged, error) {
 	var buf []byte
 	for _, p := range r.sorted() {

@@ -17,8 +17,8 @@ import (
 // ErrCopyDamaged says that the log that should be copied has a damaged batch.
 var ErrCopyDamaged = errors.New("the log is damaged")
 
-// copyAttempts bounds how often a partition is listed: a segment of the list may expire before it
-// is opened.
+// copyAttempts bounds how often the segments of a partition are listed: a listed segment may expire
+// before it is opened, and then they are listed again.
 const copyAttempts = 5
 
 // CopyGroups copies the committed offsets of the consumer groups from the data folder root to the
@@ -37,7 +37,7 @@ func CopyGroups(root, to string) error {
 
 // Copy copies the records from the data folder root to the data folder to. It begins with the topic
 // whose name is first. A broker may be running on root. Each partition is copied up to its last
-// whole batch, and every batch's checksum is compared. progress shows how far it is.
+// whole batch, and every batch's checksum is compared. progress shows how many bytes are copied.
 func Copy(ctx context.Context, root, to, first string, progress meter.Meter) error {
 	from, target := filepath.Join(root, brokerDir), filepath.Join(to, brokerDir)
 	raw, err := os.ReadFile(filepath.Join(from, topicsFile))
@@ -51,7 +51,7 @@ func Copy(ctx context.Context, root, to, first string, progress meter.Meter) err
 	if err := writeCopy(filepath.Join(target, topicsFile), raw); err != nil {
 		return err
 	}
-	raw, err = os.ReadFile(filepath.Join(from, metaFile)) // the copy is of the same cluster
+	raw, err = os.ReadFile(filepath.Join(from, metaFile)) // the copy keeps the cluster id
 	if err == nil {
 		err = writeCopy(filepath.Join(target, metaFile), raw)
 	}
@@ -98,8 +98,8 @@ func writeCopy(name string, data []byte) error {
 	return nil
 }
 
-// openSegments opens all segments of a partition before the first is copied: an open file can be
-// read even if it expires.
+// openSegments opens all segments of a partition before the first is copied, because an open file
+// can be read even after it has expired.
 func openSegments(broker string, k key) ([]*os.File, []file, error) {
 	for attempt := 1; ; attempt++ {
 		listed, _, err := listPartition(broker, k)
@@ -131,8 +131,8 @@ func closeAll(files []*os.File) {
 	}
 }
 
-// notedEnd returns the end of a partition by the state of the data folder root; 0 if the state does
-// not have it.
+// notedEnd returns the end of a partition as the state of the data folder root has it; 0 if the
+// state does not have the partition.
 func notedEnd(root string, k key, topicID string) (int64, error) {
 	state, err := readState(root)
 	if err != nil && !errors.Is(err, errStateDamaged) {
@@ -144,8 +144,8 @@ func notedEnd(root string, k key, topicID string) (int64, error) {
 	return 0, nil
 }
 
-// copyPartition copies one partition and syncs it. end is the end that was noted before; it counts
-// if all records have expired.
+// copyPartition copies one partition and syncs it. end is the partition's end in the state. It is
+// used only if no segment is left because all records have expired.
 func copyPartition(ctx context.Context, from, target string, k key, end int64, count func(int64)) error {
 	opened, listed, err := openSegments(from, k)
 	if err != nil {

@@ -7,15 +7,15 @@ import (
 	"slices"
 )
 
-// maxCorrected bounds the size of a batch in which one wrong bit is looked for. Larger damage looks
-// like one wrong bit with a probability of (bits of the batch) / 2^32: 1 in 2,000 at this size. So
-// the corrected records must be readable, too.
+// maxCorrected bounds the size of a batch in which correct looks for one wrong bit. Larger damage
+// looks like one wrong bit with a probability of (bits of the batch) / 2^32: 1 in 2,000 at this
+// size. So the corrected records must be readable, too.
 const maxCorrected = 256 << 10
 
 // correct returns the batch at offset base with its one wrong bit corrected. It returns nil if raw
 // has other damage or is longer than maxCorrected. CRC-32C shows which bit is wrong: at these
-// lengths its Hamming distance is 4, so each single bit changes the checksum in its own way, and no
-// two bits change it like one.
+// lengths its Hamming distance is 4. So each single bit changes the checksum in its own way, and
+// two wrong bits never change it as one wrong bit does.
 func correct(raw []byte, base int64) []byte {
 	if len(raw) < headerBytes || len(raw) > maxCorrected || sizeOf(raw) != int64(len(raw)) {
 		return nil
@@ -38,11 +38,12 @@ func correct(raw []byte, base int64) []byte {
 }
 
 // flip corrects the one bit of data whose flip XORs syndrome into the checksum. It returns false if
-// there is none. A CRC is linear: what a flipped bit does to it depends only on the bit's distance
-// from the end. So the loop goes from the last byte to the first and carries the effect of each of
-// a byte's eight bits; one byte further from the end is one step of the CRC over a zero byte.
+// there is no such bit. A CRC is linear: what a flipped bit does to it depends only on the bit's
+// distance from the end. So the loop goes from the last byte to the first, and carries the effect
+// of a flip of each of the eight bits. One byte further from the end is one step of the CRC over a
+// zero byte.
 func flip(data []byte, syndrome uint32) bool {
-	var changes [8]uint32 // of the checksum, by each bit of the byte looked at
+	var changes [8]uint32 // effect of a flip of each bit of data[i] on the checksum
 	for bit := range changes {
 		changes[bit] = castagnoli[1<<bit]
 	}

@@ -31,7 +31,8 @@ const (
 // Damage is one damaged place of the log that no crash explains.
 type Damage struct {
 	Kind Kind `json:"kind"`
-	// Topic and Partition are empty and -1 if a file of the whole broker is damaged.
+	// Topic and Partition say where the damage is. If a file of the whole broker is damaged, Topic
+	// is empty and Partition is -1.
 	Topic     string `json:"topic,omitempty"`
 	Partition int    `json:"partition"`
 	// File is relative to the broker's folder. Position is the byte where the damage begins, and
@@ -45,8 +46,9 @@ type Damage struct {
 	To   int64 `json:"to_offset"`
 	// EndUnknown says that the last lost offset is not known. Then To is an upper bound of it.
 	EndUnknown bool `json:"end_unknown,omitempty"`
-	// After and Before are the times of the good records just before and just behind the lost ones;
-	// zero if there are none. If the clock was set back, After may be later than Before.
+	// After and Before are the times of the last good record before the lost ones and of the first
+	// good record behind them; zero if there is none. If the clock was set back, After may be later
+	// than Before.
 	After  time.Time `json:"after,omitzero"`
 	Before time.Time `json:"before,omitzero"`
 	// highest is the highest time of the records before the lost ones.
@@ -99,7 +101,7 @@ type Report struct {
 	topics     []Topic
 	partitions map[key]*partition
 	state      *State
-	framed     map[string][]byte // files of entries that must be written again, by name
+	framed     map[string][]byte // new contents of damaged files of entries, by file name
 	drop       []string          // files that must be removed
 	trusting   bool              // see CheckOpen
 }

@@ -8,9 +8,9 @@ import (
 )
 
 // keepEnd writes the only segment of a partition whose records have all expired, and returns its
-// file. The segment has one batch without records, at the last offset that was used.
+// file. The segment has one batch without records, at the last offset that was used, end - 1.
 //
-// kfake finds the end of a partition by its batches alone. Without this one it would use the
+// kfake finds the end of a partition by its batches alone. Without this batch it would use the
 // offsets from 0 on again after a restart, and readers would skip the new records up to the offsets
 // that they have committed. The partition starts behind the batch, so nobody reads it.
 func keepEnd(broker string, k key, end int64) (file, error) {

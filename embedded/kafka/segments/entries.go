@@ -20,8 +20,8 @@ const (
 )
 
 // soundEntries returns the entries whose checksum holds, also those behind a damaged one. bad is
-// how many other bytes there are. They must be removed: kfake stops at the first bad entry when it
-// loads, and appends new entries behind it, which it would never read again.
+// the number of the other bytes. They must be removed: kfake stops at the first bad entry when it
+// loads, but appends new entries behind it, and would never read those.
 func soundEntries(raw []byte) (sound []byte, bad int) {
 	for len(raw) > 0 {
 		size := entrySize(raw)
@@ -35,7 +35,7 @@ func soundEntries(raw []byte) (sound []byte, bad int) {
 	return sound, bad
 }
 
-// entrySize returns the size of the entry at the beginning of raw; 0 if there is no good one.
+// entrySize returns the size of the entry at the beginning of raw; 0 if there is no good entry.
 func entrySize(raw []byte) int {
 	if len(raw) < entryHead {
 		return 0

@@ -114,8 +114,8 @@ type file struct {
 	size int64
 }
 
-// listPartition returns the segments of a partition by base offset, and the base offsets of its
-// indexes. A missing folder has none.
+// listPartition returns the segments of a partition, sorted by base offset, and the base offsets of
+// its indexes. A missing folder has neither.
 func listPartition(broker string, k key) (data []file, indexes []int64, err error) {
 	entries, err := os.ReadDir(filepath.Join(broker, partitionsDir, k.dir()))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -147,7 +147,7 @@ func listPartition(broker string, k key) (data []file, indexes []int64, err erro
 	return data, indexes, nil
 }
 
-// path returns the path of a segment's file; suffix says which one.
+// path returns the path of a segment's file. suffix is dataSuffix or indexSuffix.
 func (k key) path(broker string, base int64, suffix string) string {
 	return filepath.Join(broker, partitionsDir, k.dir(), strconv.FormatInt(base, 10)+suffix)
 }

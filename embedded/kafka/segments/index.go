@@ -10,23 +10,24 @@ import (
 	"time"
 )
 
-// indexEntry is the size of an entry of kfake's index. There is an entry for each batch: version
-// (1), the low byte of the checksum of what follows (1), epoch (4), the highest timestamp so far
-// (8), which kfake computes again when it loads, and flags (1).
+// indexEntry is the size of an entry of kfake's index. The index has an entry for each batch:
+// version (1), the low byte of the checksum of the following fields (1), epoch (4), the highest
+// timestamp so far (8), which kfake computes again when it loads, and flags (1).
 const indexEntry = 15
 
 // index is what a segment's index file says.
 type index struct {
 	base int64
-	// entries is how many entries from the beginning have a good checksum. kfake writes an entry
-	// after its batch, so as many batches were whole once.
+	// entries is the number of entries with a good checksum from the beginning of the file. kfake
+	// writes an entry after its batch, so at least this many batches were whole once.
 	entries int
 	// plain says whether the file has only good entries, all with epoch 0 and without a
 	// transaction.
 	plain bool
 }
 
-// readIndex reads an index file. A file that is missing or damaged has fewer entries, or none.
+// readIndex reads an index file. A missing file has no entries. Of a damaged file only the entries
+// before the damage count.
 func readIndex(name string, base int64) index {
 	raw, err := os.ReadFile(name)
 	x := index{base: base, plain: err == nil && len(raw)%indexEntry == 0}
@@ -65,7 +66,8 @@ type snapshot struct {
 type snapshotSegment struct {
 	BaseOffset int64 `json:"base_offset"`
 	Size       int64 `json:"size"`
-	// The rest is of a closed segment only: with it kfake does not read the segment at its start.
+	// Only closed segments have the fields below. With them kfake need not read the segment when it
+	// starts.
 	Batches         int   `json:"batches,omitempty"`
 	EndOffset       int64 `json:"end_offset,omitempty"`
 	OldestTimestamp int64 `json:"oldest_timestamp,omitempty"`
@@ -82,8 +84,8 @@ func readSnapshot(broker string, k key) *snapshot {
 	return s
 }
 
-// longerThan reports whether a segment of the snapshot is shorter now or gone. One that is gone
-// before the first of files may have expired.
+// longerThan reports whether a segment of the snapshot is gone now or shorter than in the snapshot.
+// A segment before the first of files does not count, because it may have expired.
 func (s *snapshot) longerThan(files []file) bool {
 	sizes := make(map[int64]int64)
 	for _, f := range files {

@@ -9,15 +9,15 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// MarkerHeader is the header of a marker: a record in the place of records that a repair could not
-// bring back. The record's value says in words what was lost. No room can decode it, so it becomes
-// a dead letter with that text.
+// MarkerHeader is the key of the header that identifies a marker. A marker is a record in the place
+// of records that a repair could not bring back. The record's value says in words what was lost. No
+// room can decode it, so it becomes a dead letter with that text.
 const MarkerHeader = "mintlake-lost"
 
-// markersOf returns the batches of markers for the offsets between from and to, both included. A
-// batch has one record, at its last offset. Without markers these offsets would be used again, and
-// a reader whose offset is behind the damage would skip the new records. The markers also record
-// what was lost. ms is their time.
+// markersOf returns the marker batches for the offsets between from and to, both included. A batch
+// has one record, at its last offset. Without markers these offsets would be used again, and a
+// reader whose offset is behind the damage would skip the new records. The markers also record what
+// was lost. number is the partition, ms the markers' time in Unix milliseconds.
 func markersOf(topic string, number int, from, to, ms int64) []byte {
 	var raw []byte
 	for from <= to {
@@ -45,7 +45,7 @@ func marker(topic string, number int, from, to, ms int64) []byte {
 }
 
 // newBatch returns a batch of no producer, with count encoded records. delta is the offset of its
-// last record, counted from base, and ms is the time of all of them.
+// last record, counted from base, and ms is the time of all its records.
 func newBatch(base int64, delta int32, ms int64, count uint32, records []byte) []byte {
 	raw := make([]byte, headerBytes, headerBytes+len(records))
 	raw = append(raw, records...)
@@ -62,7 +62,8 @@ func newBatch(base int64, delta int32, ms int64, count uint32, records []byte) [
 	return raw
 }
 
-// maxMarker bounds the size of a batch that may be a marker.
+// maxMarker bounds the size of a batch that may be a marker. Larger batches are not decoded to look
+// for the header.
 const maxMarker = 1024
 
 // marked returns the offsets that a batch stands for, if it is a marker.
@@ -70,6 +71,7 @@ func marked(raw []byte) (from, to int64, ok bool) {
 	if len(raw) > maxMarker || binary.BigEndian.Uint32(raw[posCount:]) != 1 {
 		return 0, 0, false
 	}
+	// A batch that cannot be decoded is no marker.
 	_ = eachRecord(raw, func(record *kmsg.Record) {
 		for _, h := range record.Headers {
 			if h.Key == MarkerHeader {

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// check reads the segments of the partition and compares them with its state, which may be nil. It
-// counts the bytes that it reads.
+// check reads the segments of the partition and compares them with its state, which may be nil. A
+// segment that need not be read is taken as the state describes it. check calls count with the
+// bytes of each segment.
 func (p *partition) check(broker string, state *PartitionState, count func(int64)) error {
 	files, bases, err := listPartition(broker, p.key)
 	if err != nil {
@@ -57,7 +58,7 @@ func (p *partition) check(broker string, state *PartitionState, count func(int64
 	return nil
 }
 
-// unchanged returns the closed segments that need not be read, by their base.
+// unchanged returns the closed segments that need not be read, as a set of their bases.
 func (p *partition) unchanged(broker string, files []file, state *PartitionState) map[int64]bool {
 	bases := make(map[int64]bool)
 	for i, f := range files {
@@ -70,7 +71,7 @@ func (p *partition) unchanged(broker string, files []file, state *PartitionState
 
 // begin returns the offset of the first record that should be there. That is the first offset of
 // the state; without a state it is 0. But if the records before the first segment can have expired,
-// it is the beginning of that segment.
+// it is the offset at which that segment begins.
 func (p *partition) begin(files []file, state *PartitionState) int64 {
 	first := int64(0)
 	if len(files) > 0 {
@@ -87,11 +88,11 @@ func (p *partition) begin(files []file, state *PartitionState) int64 {
 	case expires && p.expired(files, state):
 		return first
 	default:
-		return min(first, state.Start) // see keepEnd: its batch is before the start
+		return min(first, state.Start) // a segment that keepEnd wrote begins before the start
 	}
 }
 
-// older returns the earlier time; next if there was none yet.
+// older returns the earlier of two times. known is 0 if there is no time yet.
 func older(known, next int64) int64 {
 	if known == 0 {
 		return next
@@ -100,19 +101,20 @@ func older(known, next int64) int64 {
 }
 
 // expired reports whether all segments of the state that are gone from the front can have expired.
-// kfake removes what is before the last batch that has expired, of whatever time it is: so the last
-// batch of the segments that are gone has expired, or one of those behind. It is always possible
-// with retention.bytes, and for a topic that is not in the list.
+// kfake looks for the last expired batch of the partition, and removes that batch and all before
+// it, even younger ones. So either the last batch of the gone segments has expired, or a batch in a
+// segment behind them. With retention.bytes, and for a topic that is not in the list, segments can
+// always have expired.
 func (p *partition) expired(files []file, state *PartitionState) bool {
 	if p.topic == nil || !p.topic.keeps("retention.bytes") {
 		return true
 	}
-	before := time.Now().UnixMilli() - p.topic.retention()
+	cutoff := time.Now().UnixMilli() - p.topic.retention()
 	for _, known := range slices.Backward(state.Segments) {
 		if len(files) == 0 || known.Base < files[0].base {
-			return known.Last <= before
+			return known.Last <= cutoff
 		}
-		if known.Oldest <= before {
+		if known.Oldest <= cutoff {
 			return true
 		}
 	}
@@ -131,8 +133,8 @@ func (p *partition) missingFront(from, to int64) {
 }
 
 // take checks one segment, adds it to the partition, and returns the offset behind its last record.
-// expect is the offset at which it should begin. known is what the state has of the segment, nil if
-// nothing; x is its index file.
+// expect is the offset at which the segment should begin. known is the segment in the state; nil if
+// the state does not have it. x is the segment's index file.
 func (p *partition) take(s *segment, f file, expect int64, known *SegmentState, x index) int64 {
 	p.bytes += int64(len(s.data))
 	c := checked{file: f}
@@ -168,7 +170,7 @@ func (p *partition) take(s *segment, f file, expect int64, known *SegmentState, 
 			c.maxTime, c.lastTime = max(c.maxTime, piece.batch.maxTime), piece.batch.maxTime
 			expect = piece.batch.next()
 			c.read = c.read || piece.batch.empty
-			if piece.batch.empty && piece.batch.base == p.start { // see keepEnd
+			if piece.batch.empty && piece.batch.base == p.start { // keepEnd wrote it
 				p.start = expect
 			}
 		default: // no batch: go on behind the offsets that are lost
@@ -184,8 +186,8 @@ func (p *partition) take(s *segment, f file, expect int64, known *SegmentState, 
 	return expect
 }
 
-// asLost turns a torn piece, which was whole once, into a lost one. Its last offset is not known,
-// so it is taken to be margin offsets further, or at the end that the hint gives if that is higher.
+// asLost turns a torn piece, which was whole once, into a lost one. Its last offset is not known.
+// So it is taken to be expect + margin, or the end that the hint gives if that is higher.
 func asLost(p piece, s *segment, expect int64) piece {
 	p.kind, p.from = lost, expect
 	p.to = max(s.hint-1, expect+margin)
@@ -211,9 +213,9 @@ func (p *partition) damageOf(base int64, piece *piece) Damage {
 	return d
 }
 
-// checkEnd adds a damage if records are gone from the end of the partition, and sets p.end to where
-// the next record may be written. If all segments are gone and can have expired, that is no damage:
-// the partition is empty at the end that the state has.
+// checkEnd adds a damage if records are gone from the end of the partition. It sets p.end to the
+// offset where the next record may be written. If all segments are gone and can have expired, that
+// is no damage: the partition is empty at the end that the state has.
 func (p *partition) checkEnd(files []file, indexes map[int64]index, state *PartitionState, snapshot *snapshot) {
 	if len(p.damages) > 0 && p.damages[len(p.damages)-1].EndUnknown {
 		return
@@ -222,7 +224,7 @@ func (p *partition) checkEnd(files []file, indexes map[int64]index, state *Parti
 	if n := len(p.segments); n > 0 {
 		base, at = p.segments[n-1].file.base, p.segments[n-1].size
 	}
-	cut := Damage{
+	cut := Damage{ // Bytes is 1, so that String shows the position
 		Kind: KindCut, Topic: p.key.topic, Partition: p.key.partition, File: p.relative(base), Position: at, Bytes: 1, From: p.end, What: "the end of the log is gone",
 	}
 	emptied := len(files) == 0 && state != nil && p.topic != nil && !p.topic.forever() && p.expired(nil, state)
@@ -241,13 +243,13 @@ func (p *partition) checkEnd(files []file, indexes map[int64]index, state *Parti
 	}
 }
 
-// endUnknown is a result of knownEnd: there were records behind the end, and it is not known how
-// many.
+// endUnknown is a result of knownEnd: there were records behind p.end, and their number is not
+// known.
 const endUnknown = -1
 
-// knownEnd returns the least offset at which the log can have ended, by the state, the snapshot and
-// the indexes. It is endUnknown if state and snapshot show no end beyond p.end, but an index has
-// more entries than its segment has batches.
+// knownEnd returns the offset at which the log ended at least, according to the state, the snapshot
+// and the indexes. It returns endUnknown if state and snapshot show no end beyond p.end, but an
+// index has more entries than its segment has batches.
 func (p *partition) knownEnd(files []file, indexes map[int64]index, state *PartitionState, snapshot *snapshot) int64 {
 	end := int64(0)
 	if state != nil {
@@ -309,8 +311,9 @@ func (p *partition) times() {
 	}
 }
 
-// around returns the time of the last good record in the segment before the damage, and that of the
-// first good one behind it; 0 if there is none. It raises highest to the times before the damage.
+// around returns the times of two good records of the segment: the last one before the damage
+// (after) and the first one behind it (before); 0 if there is none. It raises highest to the
+// highest time of the records before the damage.
 func (c *checked) around(d *Damage, highest *int64) (after, before int64) {
 	if c.pieces == nil {
 		if c.file.base < d.From {

@@ -12,9 +12,9 @@ import (
 	"github.com/mintlake/mintlake/internal/durable"
 )
 
-// unused returns the files that kfake writes when it stops and that this broker does not need.
-// Access rules and quotas cannot be set by any client, settings are given at each start, and the
-// members of the sessions are gone.
+// unused returns the files that kfake writes when it stops and that this broker does not need. No
+// client can set access rules and quotas, each start gives kfake its settings, and the sessions
+// have ended with their members.
 func unused() []string {
 	return []string{"acls.json", "sasl.json", "quotas.json", "broker_configs.json", "session_state.json"}
 }
@@ -26,13 +26,13 @@ type metaDocument struct {
 	ClusterID string `json:"cluster_id"`
 }
 
-// commonID is the cluster id that earlier versions gave to every folder. It tells none from
-// another.
+// commonID is the cluster id that earlier versions gave to every folder. It does not tell one
+// folder from another.
 const commonID = "mintlake-embedded"
 
-// ClusterID returns the cluster id of the data folder root. If the folder has none of its own, it
-// is a new one, which Prepare stores. Offsets, and what is noted of a log's content, are valid only
-// with the same id.
+// ClusterID returns the cluster id of the data folder root. If the folder has none of its own, each
+// call returns a new one. Prepare stores one in a folder with topics, and kfake in a new folder.
+// Offsets, and what is noted of a log's content, are valid only with the same id.
 func ClusterID(root string) string {
 	var meta metaDocument
 	raw, err := os.ReadFile(filepath.Join(root, brokerDir, metaFile))
@@ -49,7 +49,8 @@ func (r *Report) Prepare(root string) error {
 	broker := filepath.Join(root, brokerDir)
 	for _, name := range append(unused(), r.drop...) {
 		err := os.Remove(filepath.Join(broker, name))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) { // a folder that is not empty
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			// A folder that is not empty is in the place of the file.
 			err = durable.PutAside(filepath.Join(broker, name))
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -89,12 +90,13 @@ func writeMeta(broker, clusterID string) error {
 	return nil
 }
 
-// prepare cuts off a torn end, and writes the snapshot and the indexes that need it. If all records
-// have expired, it keeps the partition's end.
+// prepare cuts off a torn end, and writes the snapshot and those indexes that are not as they
+// should be. If all records have expired, it keeps the partition's end.
 func (p *partition) prepare(broker string) error {
 	if len(p.segments) == 0 {
 		if p.topic == nil || p.end == 0 {
-			// Nothing is written here, so what kfake cannot read must go.
+			// No snapshot is written here. Something in its place that is no file must go, because
+			// kfake cannot read it.
 			snapshot := filepath.Join(broker, partitionsDir, p.key.dir(), snapshotFile)
 			if info, err := os.Lstat(snapshot); err == nil && !info.Mode().IsRegular() {
 				return durable.PutAside(snapshot)

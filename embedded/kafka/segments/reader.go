@@ -39,9 +39,9 @@ func (r *Report) Records(topics []string) (records int64) {
 	return records
 }
 
-// Read calls visit for each record of the topics, those of one partition in order. It reads only
-// batches that Check found good, leaves out the markers of lost records, and writes nothing. visit
-// must not keep the record.
+// Read calls visit for each record of the topics. The records of one partition come in the order of
+// their offsets. Read takes only batches that Check found good, leaves out the markers of lost
+// records, and writes nothing. visit must not keep the record.
 func (r *Report) Read(ctx context.Context, root string, topics []string, visit func(*Record)) error {
 	broker := filepath.Join(root, brokerDir)
 	var buf []byte

@@ -64,7 +64,7 @@ func eachRecord(raw []byte, visit func(*kmsg.Record)) error {
 	return nil
 }
 
-// recordOf returns the Record of one in a batch. It shares the memory of the batch.
+// recordOf converts a decoded record of batch b. The result shares the memory of in.
 func recordOf(b *batch, in *kmsg.Record) Record {
 	out := Record{Offset: b.base + int64(in.OffsetDelta), Time: time.UnixMilli(b.firstTime + in.TimestampDelta64), Key: in.Key, Value: in.Value}
 	for _, h := range in.Headers {

@@ -17,7 +17,8 @@ import (
 	"github.com/mintlake/mintlake/internal/meter"
 )
 
-// PendingFile has a repair that is not done. While it exists, the broker does not start.
+// PendingFile is the name of the file that describes a repair that is not done. While the file
+// exists, the broker starts only with kafka.Config.Repairing.
 const PendingFile = "REPAIR.json"
 
 // AsideDir is the folder in which repairs keep copies of the files that they change.
@@ -66,8 +67,9 @@ type repairer struct {
 // that all other records keep their offsets. Before it changes a segment, the list of topics or the
 // state, it copies the file to AsideDir. Indexes and snapshots are not copied: they are made again.
 // If the list of topics is lost, a topic gets its configuration from catalogue; the topics there
-// need no IDs. progress is passed to Check. The readers of the log must be told of the damage in
-// the result; then call Done. An interrupted Repair may be called again, with a new report.
+// need no IDs. progress is passed to Check. The caller tells the readers of the log about the
+// damage in the result, and then calls Done. An interrupted Repair may be called again, with a new
+// report.
 func Repair(root string, r *Report, catalogue []Topic, progress meter.Meter) (*Pending, error) {
 	pending, err := ReadPending(root)
 	if err != nil {
@@ -98,8 +100,8 @@ func Repair(root string, r *Report, catalogue []Topic, progress meter.Meter) (*P
 	return nil, fmt.Errorf("repair: still damaged: %s", r.Summary())
 }
 
-// rounds is how often Repair repairs and checks again. A check with a repaired list of topics can
-// find more damage than the one before.
+// rounds bounds how often Repair repairs and checks again. A check with a repaired list of topics
+// can find more damage than the check before.
 const rounds = 3
 
 func (p *Pending) write(root string) error {
@@ -117,17 +119,17 @@ func (w *repairer) run() error {
 			return err
 		}
 	}
-	if err := w.topics(); err != nil {
+	if err := w.writeTopics(); err != nil {
 		return err
 	}
 	for _, p := range w.report.sorted() {
 		if len(p.damages) > 0 {
-			if err := w.partition(p); err != nil {
+			if err := w.repairPartition(p); err != nil {
 				return err
 			}
 		}
 	}
-	if err := w.deleted(); err != nil {
+	if err := w.fillDeleted(); err != nil {
 		return err
 	}
 	// The old state does not fit the repaired log. Repair writes a new one at its end.
@@ -137,8 +139,8 @@ func (w *repairer) run() error {
 	return w.dropSnapshots()
 }
 
-// dropSnapshots removes the snapshots of kfake, which have ends of partitions that may not be true
-// any more. The next start writes new ones.
+// dropSnapshots removes kfake's snapshots: the ends of partitions in them may not be true any more.
+// The next start writes new ones.
 func (w *repairer) dropSnapshots() error {
 	for k := range w.report.partitions {
 		err := os.Remove(filepath.Join(w.broker, partitionsDir, k.dir(), snapshotFile))
@@ -154,7 +156,7 @@ func (w *repairer) dropSnapshots() error {
 func (w *repairer) keep(name string) error {
 	to := filepath.Join(w.aside, name)
 	if _, err := os.Stat(to); err == nil {
-		return nil // the copy that is there was made before any repair
+		return nil // this copy was made before any repair changed the file
 	}
 	from, err := os.Open(filepath.Join(w.root, name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -178,22 +180,23 @@ func (w *repairer) keep(name string) error {
 	return os.Rename(to+durable.Suffix, to)
 }
 
-// topics writes the list of topics if it is damaged, or if a topic was deleted.
-func (w *repairer) topics() error {
+// writeTopics writes the list of topics if it is damaged, or if a topic was deleted.
+func (w *repairer) writeTopics() error {
 	r := w.report
-	listed := slices.ContainsFunc(r.Damages, func(d Damage) bool { return d.Kind == KindTopics })
+	rewrite := slices.ContainsFunc(r.Damages, func(d Damage) bool { return d.Kind == KindTopics })
 	topics := slices.Clone(r.topics)
 	if r.state != nil {
 		for _, d := range r.state.Deleted {
 			if topicNamed(topics, d.Topic.Name) == nil {
-				topics, listed = append(topics, d.Topic), true
+				topics, rewrite = append(topics, d.Topic), true
 			}
 		}
 	}
-	if !listed {
+	if !rewrite {
 		return nil
 	}
-	for _, p := range r.sorted() { // topics that have records and are in no list
+	// What the list lacks is added: partitions of its topics, and topics that have records.
+	for _, p := range r.sorted() {
 		if topic := topicNamed(topics, p.key.topic); topic != nil {
 			topic.Partitions = max(topic.Partitions, p.key.partition+1)
 			continue
@@ -225,11 +228,11 @@ func (w *repairer) described(name string, partitions int) Topic {
 	return topic
 }
 
-// partition repairs the segments of one partition.
-func (w *repairer) partition(p *partition) error {
+// repairPartition repairs the segments of one partition.
+func (w *repairer) repairPartition(p *partition) error {
 	for i := range p.segments {
 		if p.segments[i].pieces != nil {
-			if err := w.segment(p, &p.segments[i]); err != nil {
+			if err := w.rewriteSegment(p, &p.segments[i]); err != nil {
 				return err
 			}
 		}
@@ -247,9 +250,10 @@ func (w *repairer) partition(p *partition) error {
 	return nil
 }
 
-// time returns the time of a marker for lost records: the highest of the records before them, so
-// that the marker does not expire earlier than one of those: kfake drops all that is in front of an
-// expired batch. Without such a record it is the time of the record behind them, or else now.
+// time returns the time of the markers for the lost records, in Unix milliseconds. It is the
+// highest time of the records before the lost ones: kfake drops all that is in front of an expired
+// batch, so a marker that expires earlier would take younger records with it. Without a record
+// before, it is the time of the record behind, or else now.
 func (d *Damage) time() int64 {
 	switch {
 	case !d.highest.IsZero():
@@ -261,9 +265,9 @@ func (d *Damage) time() int64 {
 	}
 }
 
-// segment writes a segment again: good batches as they are, the others corrected or replaced by
-// markers. A torn end is left out.
-func (w *repairer) segment(p *partition, c *checked) error {
+// rewriteSegment writes a segment again: good batches as they are, the others corrected or replaced
+// by markers. A torn end is left out.
+func (w *repairer) rewriteSegment(p *partition, c *checked) error {
 	name := p.key.path(w.broker, c.file.base, dataSuffix)
 	relative, err := filepath.Rel(w.root, name)
 	if err != nil {
@@ -304,7 +308,8 @@ func (w *repairer) segment(p *partition, c *checked) error {
 	return durable.Replace(name, out)
 }
 
-// timeAt returns the time of the marker for the damage whose first offset is from.
+// timeAt returns the time of the markers for the damage whose first lost offset is from, in Unix
+// milliseconds.
 func (p *partition) timeAt(from int64) int64 {
 	for i := range p.damages {
 		if p.damages[i].From == from && p.damages[i].Loses() {
@@ -338,9 +343,9 @@ func (w *repairer) newSegment(k key, base int64, data []byte) error {
 	return durable.Replace(name, data)
 }
 
-// deleted fills deleted topics, which are in the list again, with markers instead of their records,
-// so that their offsets are not used twice.
-func (w *repairer) deleted() error {
+// fillDeleted fills deleted topics with markers in place of their records, so that the offsets are
+// not used twice. writeTopics has put the topics back into the list.
+func (w *repairer) fillDeleted() error {
 	if w.report.state == nil {
 		return nil
 	}

@@ -18,19 +18,19 @@ const (
 	flipped
 	// lost is a range of bytes in which no batch can be read.
 	lost
-	// missing is a place before a good batch where others are gone. It has no bytes.
+	// missing is a place before a good batch where other batches are gone. It has no bytes.
 	missing
 	// torn is the end of the last segment: part of a batch that a crash interrupted.
 	torn
 )
 
-// piece is a batch of a segment, or a damaged range.
+// piece is a batch of a segment, or a damaged place.
 type piece struct {
 	kind      pieceKind
 	pos, size int64
 	// batch is the batch as it should be. Only whole, header and flipped pieces have it.
 	batch batch
-	// from and to are the offsets that a lost or missing piece had, both included.
+	// from and to are the lost offsets of a lost or missing piece, both included.
 	from, to int64
 }
 
@@ -47,7 +47,7 @@ type segment struct {
 	// base is the offset in the file's name.
 	base int64
 	// hint is the offset behind the segment's last record: the base of the next segment, or the
-	// known end of the log. It is 0 if it is not known.
+	// known end of the log. It is 0 if that is not known.
 	hint int64
 	// last says that this is the last segment of the partition. Only there a crash can leave part
 	// of a batch.
@@ -106,12 +106,12 @@ func (s *segment) next(pos, expect int64) []piece {
 	return []piece{good}
 }
 
-// behindGap reports whether b, whose offset is above expect, is at its place and batches before it
-// are missing. Otherwise b's offset is wrong. The offset behind b decides: it fits either b's own
-// offset or expect. If it fits neither, and b's offset differs from expect in one bit, b's offset
-// is wrong.
+// behindGap reports whether b, whose offset is above expect, has the right offset, so that batches
+// before it are missing. Otherwise b's offset is wrong. The next batch decides: its offset fits
+// either b's own offset or expect. If it fits neither, and b's offset differs from expect in one
+// bit, b's offset is wrong.
 func (s *segment) behindGap(b *batch, expect int64) bool {
-	if b.pos == 0 && b.base == s.base {
+	if b.pos == 0 && b.base == s.base { // the file's name has the same offset
 		return true
 	}
 	after := s.hint
@@ -157,8 +157,8 @@ func (s *segment) damaged(pos, expect int64) piece {
 	return p
 }
 
-// margin is how many offsets are skipped if the end of a log is lost. Readers may have seen records
-// there, and an offset must not be used twice.
+// margin is how many offsets are skipped if the end of a log is lost and its last offset is not
+// known. Readers may have seen records there, and an offset must not be used twice.
 const margin = 1 << 20
 
 // lastLost returns the offset of the last record in raw, the damaged end of a log that begins at
@@ -173,8 +173,8 @@ func lastLost(raw []byte, expect int64) int64 {
 	return expect + margin
 }
 
-// find returns where the damage at pos ends: the position and base offset of the next good batch,
-// or the end of the segment and 0.
+// find returns where the damage at pos ends: the position and base offset of the next good batch.
+// Without one, these are the end of the segment and 0.
 func (s *segment) find(pos, expect int64) (end, base int64) {
 	// The usual case: the next batch is where the length of the damaged one says. Then no bytes
 	// inside a record can be taken for a batch.
@@ -185,6 +185,7 @@ func (s *segment) find(pos, expect int64) (end, base int64) {
 	}
 	for at := pos + 1; at+headerBytes <= int64(len(s.data)); at++ {
 		raw := s.data[at:]
+		// A cheap test first: the magic byte, and an offset below 2^48.
 		if raw[posMagic] != magic || raw[0] != 0 || raw[1] != 0 {
 			continue
 		}
@@ -202,14 +203,14 @@ func (s *segment) find(pos, expect int64) (end, base int64) {
 	return int64(len(s.data)), 0
 }
 
-// follows reports whether b can come behind damage that begins at offset expect.
+// follows reports whether b can be the next good batch behind damage that begins at offset expect.
 func (s *segment) follows(b *batch, expect int64) bool {
 	return b.base > expect && b.base <= expect+maxGap && s.data[b.pos+posMagic] == magic
 }
 
 // chains reports whether b is followed by the batch with the next offset, or by the end of the
-// segment. In the last segment up to a header of a torn batch may be there. Bytes inside a record
-// that look like a batch have no such neighbour.
+// segment. In the last segment b may also be followed by a torn batch that is shorter than a
+// header. Bytes inside a record that look like a batch have no such neighbour.
 func (s *segment) chains(b *batch) bool {
 	if b.pos+b.size == int64(len(s.data)) {
 		return true
@@ -222,20 +223,20 @@ func (s *segment) chains(b *batch) bool {
 // write.
 const pageBytes = 512
 
-// isTorn reports whether raw, the end of a log, is part of a batch that was being written: it
-// begins like a batch at offset expect, and the file ends before the batch does or the rest is
-// zeros.
+// isTorn reports whether raw, the end of a log, is part of a batch that was being written. Such a
+// part begins like a batch at offset expect. Either the file ends before the batch does, or the
+// rest of the file is zeros.
 func isTorn(raw []byte, expect int64) bool {
-	zeros := len(raw)
-	for zeros > 0 && raw[zeros-1] == 0 {
-		zeros--
+	written := len(raw) // without the zeros at the end
+	for written > 0 && raw[written-1] == 0 {
+		written--
 	}
-	if zeros == 0 {
+	if written == 0 {
 		return true
 	}
 	var base [8]byte
 	binary.BigEndian.PutUint64(base[:], uint64(expect))
-	for i := range min(len(raw), len(base), zeros) {
+	for i := range min(len(raw), len(base), written) {
 		if raw[i] != base[i] {
 			return false // it does not begin with the next offset
 		}
@@ -245,10 +246,10 @@ func isTorn(raw []byte, expect int64) bool {
 	}
 	size := sizeOf(raw)
 	if size == 0 {
-		return zeros <= prefixBytes
+		return written <= prefixBytes
 	}
-	if len(raw) > posMagic && raw[posMagic] != magic && zeros > posMagic {
+	if len(raw) > posMagic && raw[posMagic] != magic && written > posMagic {
 		return false
 	}
-	return size > int64(len(raw)) || len(raw)-zeros >= pageBytes
+	return size > int64(len(raw)) || len(raw)-written >= pageBytes
 }

@@ -16,9 +16,9 @@ import (
 // StateFile is the name of the state in the data folder.
 const StateFile = "LOG_STATE.json"
 
-// State describes what was on disk when the state was written. By it a check finds that a file was
-// deleted or cut off since. The state has a checksum of its own. A missing or damaged state is no
-// damage of the log, but then the check finds less.
+// State describes what was on disk when the state was written. With it a check finds that a file
+// was deleted or cut off since. The state has a checksum of its own. A missing or damaged state is
+// no damage of the log, but then the check finds less.
 type State struct {
 	Topics []Topic `json:"topics"`
 	// Changing says that topics were just being created, altered or deleted. topics.json may be
@@ -52,20 +52,20 @@ type SegmentState struct {
 	Base int64 `json:"base"`
 	// Size is how many bytes of whole batches were on disk.
 	Size int64 `json:"size"`
-	// Oldest and Last are when records expire, in Unix milliseconds without the retention: that of
-	// the batch that expires first, and that of the last batch. A batch expires with its newest
-	// record. They are not the file's times: a copy of the data folder has new files with old
-	// records. 0 if they are not known.
+	// Oldest is the time of the batch that expires first, and Last that of the last batch, in Unix
+	// milliseconds; 0 if not known. The time of a batch is that of its newest record. The times of
+	// the file do not tell it: a copy of the data folder has new files with old records.
 	Oldest int64 `json:"oldest"`
 	Last   int64 `json:"last"`
-	// Batches is how many batches those bytes are, End the offset behind their last record, First
-	// the time of their first record and Newest that of their newest one, in Unix milliseconds.
+	// Batches is how many batches are in Size bytes. End is the offset behind their last record.
+	// First is the time of their first record, Newest that of their newest record, in Unix
+	// milliseconds.
 	Batches int   `json:"batches"`
 	End     int64 `json:"end"`
 	First   int64 `json:"first"`
 	Newest  int64 `json:"newest"`
-	// Closed is set if nothing is written to the segment any more: the identity of its file. A
-	// start does not read a file that still has it.
+	// Closed is the identity of the segment's file. It is set if nothing is written to the file any
+	// more. A start does not read a file that still has this identity.
 	Closed *fileID `json:"closed,omitempty"`
 	// Read says that each start must read the segment: it has batches that are not plain records,
 	// or it was found damaged.
@@ -81,7 +81,8 @@ type sealedState struct {
 // errStateDamaged says that the state cannot be used.
 var errStateDamaged = errors.New("it cannot be read, or its checksum does not hold")
 
-// readState returns the state; nil if there is none, and errStateDamaged if it cannot be used.
+// readState returns the state. It returns nil if there is no state, and errStateDamaged if the
+// state cannot be used.
 func readState(root string) (*State, error) {
 	raw, err := os.ReadFile(filepath.Join(root, StateFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -117,8 +118,8 @@ func (s *State) write(root string) error {
 	return nil
 }
 
-// partition returns the state of a partition; nil if there is none. The topic may be an older one
-// of the same name.
+// partition returns the state of a partition; nil if there is none. It may be the state of an older
+// topic with the same name.
 func (s *State) partition(k key) *PartitionState {
 	if s == nil {
 		return nil
@@ -159,7 +160,7 @@ func (p *PartitionState) segment(base int64) *SegmentState {
 	return nil
 }
 
-// sameTopic reports whether a and b describe the same topic alike.
+// sameTopic reports whether a and b describe the same topic in the same way.
 func sameTopic(a, b *Topic) bool {
 	if len(a.Configs) == 0 && len(b.Configs) == 0 {
 		return a.Name == b.Name && a.ID == b.ID && a.Partitions == b.Partitions && a.Replicas == b.Replicas

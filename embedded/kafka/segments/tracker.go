@@ -18,7 +18,7 @@ type Tracker struct {
 	mu      sync.Mutex
 	state   *State
 	written State
-	// settling is how many more updates take the list of topics as changing.
+	// settling is the number of further updates in which the list of topics may still change.
 	settling int
 }
 
@@ -26,7 +26,7 @@ type Tracker struct {
 // expected to write the list.
 const settle = 2
 
-// Track makes a tracker of a report without damage, and writes the state.
+// Track makes a tracker from a report without damage, and writes the state.
 func Track(root string, r *Report) (*Tracker, error) {
 	t := &Tracker{root: root, broker: filepath.Join(root, brokerDir), state: r.State()}
 	if r.state != nil {
@@ -53,7 +53,7 @@ func (t *Tracker) TopicsChange() error {
 // Stop makes the last update. Call it when the broker has written everything.
 func (t *Tracker) Stop() (gone []string, err error) {
 	t.mu.Lock()
-	t.settling = 0
+	t.settling = 0 // kfake has written the list of topics, so this update takes it as final
 	t.mu.Unlock()
 	return t.Update()
 }
@@ -116,20 +116,20 @@ func (t *Tracker) write() error {
 	return nil
 }
 
-// follow returns the new state of a partition. It reads only what was added to the segments since
-// the last state.
+// follow returns the new state of a partition. It reads only the bytes that were added to the
+// segments since the last state.
 func (t *Tracker) follow(topic *Topic, number int) (PartitionState, error) {
 	k := key{topic.Name, number}
-	now := PartitionState{Topic: topic.Name, TopicID: topic.ID, Partition: number}
+	current := PartitionState{Topic: topic.Name, TopicID: topic.ID, Partition: number}
 	known := t.state.partition(k)
 	if known != nil && known.TopicID == topic.ID {
-		now.Start, now.End = known.Start, known.End
+		current.Start, current.End = known.Start, known.End
 	} else {
 		known = nil
 	}
 	files, _, err := listPartition(t.broker, k)
 	if err != nil {
-		return now, err
+		return current, err
 	}
 	for i, f := range files {
 		s := SegmentState{Base: f.base}
@@ -143,29 +143,30 @@ func (t *Tracker) follow(topic *Topic, number int) (PartitionState, error) {
 				continue
 			}
 			if err != nil {
-				return now, err
+				return current, err
 			}
-			now.End = max(now.End, end)
+			current.End = max(current.End, end)
 		}
 		if i == 0 && known == nil {
-			now.Start = f.base
+			current.Start = f.base
 		}
-		now.Segments = append(now.Segments, s)
+		current.Segments = append(current.Segments, s)
 	}
 	if p := (&partition{topic: topic}); known != nil && !topic.forever() && p.expired(files, known) {
-		now.Start = now.End
+		current.Start = current.End
 		if len(files) > 0 {
-			now.Start = max(known.Start, files[0].base) // the batch of keepEnd is before the start
+			// A segment that keepEnd wrote begins before the start.
+			current.Start = max(known.Start, files[0].base)
 		}
 	} else if known != nil {
-		// Nothing can have expired. So segments that are gone stay in the state, and the next start
-		// finds that they are missing.
-		now.Segments = append(vanished(files, known), now.Segments...)
+		// The segments that are gone cannot have expired. So they stay in the state, and the next
+		// start finds that they are missing.
+		current.Segments = append(vanished(files, known), current.Segments...)
 	}
-	return now, nil
+	return current, nil
 }
 
-// vanished returns the known segments before the first one that is still there.
+// vanished returns the known segments that are gone from the front of the partition.
 func vanished(files []file, known *PartitionState) (gone []SegmentState) {
 	for _, s := range known.Segments {
 		if len(files) == 0 || s.Base < files[0].base {
@@ -175,8 +176,9 @@ func vanished(files []file, known *PartitionState) (gone []SegmentState) {
 	return gone
 }
 
-// walk syncs the segment's file, and adds the whole batches behind its size. It returns the offset
-// behind the last of them; 0 if there is none. closed says that nothing is written to it any more.
+// walk syncs the segment's file, and adds to s the whole batches that were written since. It
+// returns the offset behind the last of them; 0 if there is none. closed says that nothing is
+// written to the file any more: then walk also notes its identity.
 func (s *SegmentState) walk(name string, closed bool) (end int64, err error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -191,7 +193,7 @@ func (s *SegmentState) walk(name string, closed bool) (end int64, err error) {
 		return 0, fmt.Errorf("follow the log: %w", err)
 	}
 	if closed {
-		defer func() { s.close(info) }()
+		defer func() { s.noteClosed(info) }()
 	}
 	var head [headerBytes]byte
 	for {
