@@ -19,7 +19,7 @@ import (
 // Any is the entry that admits every name.
 const Any = "*"
 
-// Guard decides for one address. A nil Guard admits everything.
+// Guard decides for one listening address. A nil Guard admits everything.
 type Guard struct {
 	exact    map[string]bool
 	suffixes []string // ".example.com" for *.example.com
@@ -59,8 +59,8 @@ func New(bound net.Addr, configured string, allowed []string) *Guard {
 	return g
 }
 
-// Admit reports whether a request with this Host header may pass. A request without one passes:
-// browsers always send it.
+// Admit reports whether a request with this Host header may pass. A request without that header
+// passes: browsers always send it.
 func (g *Guard) Admit(hostport string) bool {
 	if g == nil || hostport == "" {
 		return true

@@ -15,7 +15,7 @@ import (
 // Header is the HTTP header that carries the token.
 const Header = "X-Mintlake-Internal"
 
-// MinLength is the least length of a configured token.
+// MinLength is the least length of a configured token, in characters.
 const MinLength = 16
 
 // Generate makes a token of 130 bits for the rooms of one process.

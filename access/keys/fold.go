@@ -15,9 +15,9 @@ import (
 // then, whoever presents a secret that has ended is told why it is refused.
 const maxSecrets = 16
 
-// errVoid is the error of a change that changes nothing: its version is not above the key's, as
-// when another change came first or the record was written twice; or the key does not exist or is
-// revoked; or the name of a new key or the hash of a new secret is taken.
+// errVoid is the error of a change that changes nothing. Such a change has a version that is not
+// above the key's (another change came first, or the record was written twice), or its key does not
+// exist or is revoked, or the name of a new key or the hash of a new secret is taken.
 var errVoid = errors.New("void")
 
 // ErrConflict is returned to the caller whose change was void, because another change of the key
@@ -29,7 +29,7 @@ var ErrConflict = errors.New("somebody else changed the key at the same time: lo
 type fold struct {
 	keys   map[string]*Key // by subject
 	byHash secrets
-	has    map[Product]bool
+	has    map[Product]bool // products that have a key or ever had one
 }
 
 func newFold() *fold {
@@ -98,8 +98,8 @@ func (f *fold) apply(change *eventspb.KeyChange) error {
 	return nil
 }
 
-// create makes a new key. It returns errVoid if the name exists already, even of a revoked key, or
-// if the hash does.
+// create makes a new key. It returns errVoid if a key has the name already, even a revoked one, or
+// if a secret has the hash. The version is at least 1, because 0 means a configured key.
 func (f *fold) create(id string, old *Key, change *eventspb.KeyChange, created *eventspb.KeyCreated) error {
 	hash := Hash(created.GetSha256())
 	if _, taken := f.byHash.find(hash); taken || old != nil {
@@ -116,8 +116,8 @@ func (f *fold) create(id string, old *Key, change *eventspb.KeyChange, created *
 	return nil
 }
 
-// put stores key under id, and enters its secrets in byHash. old is the key that key replaces; nil
-// if key is new. Secrets that only old has are removed from byHash.
+// put stores key under id, and its secrets in byHash. old is the version of the key that key
+// replaces; nil if key is new. put removes secrets that only old has from byHash.
 func (f *fold) put(id string, old, key *Key) {
 	if old != nil {
 		for _, s := range old.Secrets {
@@ -130,8 +130,9 @@ func (f *fold) put(id string, old, key *Key) {
 	f.keys[id] = key
 }
 
-// rotate adds a secret as the newest. The others end at graceEnds, or when they were to end if that
-// is sooner. If the key then has more than maxSecrets, those that have ended are dropped.
+// rotate adds a secret as the newest. The others end at graceEnds, or when they would have ended
+// without it if that is sooner. If the key then has more than maxSecrets, those that have ended are
+// dropped.
 func (k *Key) rotate(newest Secret, graceEnds time.Time) {
 	secrets := []Secret{newest}
 	for _, s := range k.Secrets {
@@ -190,7 +191,7 @@ func (k *Key) State(now time.Time) string {
 	return "active"
 }
 
-// inGrace counts the secrets that still work besides the newest.
+// inGrace returns how many secrets still work besides the newest.
 func (k *Key) inGrace(now time.Time) int {
 	n := 0
 	for _, s := range k.Secrets {

@@ -17,7 +17,8 @@ const (
 	// batchRecords and batchWait bound a fetch; waiting longer would only delay a revocation.
 	batchRecords = 2048
 	batchWait    = 5 * time.Millisecond
-	// quietCheck is how long a fetch waits for records before the positions are checked again.
+	// quietCheck is how long a fetch waits for records. Then tail checks again whether everything
+	// was read.
 	quietCheck = time.Second
 	// reopenPause is the time between a permanent error of the topic and the next attempt to open
 	// it.
@@ -107,7 +108,8 @@ func (f *follower) positions() map[kafka.TopicPartition]int64 {
 	return maps.Clone(f.at)
 }
 
-// loaded closes Loaded, once, when everything below ends was read.
+// loaded closes the channel of Loaded, once, when everything below ends was read. at is the offset
+// of the next record in each partition.
 func (f *follower) loaded(ends, at map[kafka.TopicPartition]int64) {
 	select {
 	case <-f.live.loaded:
@@ -121,8 +123,8 @@ func (f *follower) loaded(ends, at map[kafka.TopicPartition]int64) {
 }
 
 // watch compares what was read with the end of the topic again and again, and sets freshAt if
-// nothing is missing. On a node that is cut off from Kafka the comparison fails, so the metric of
-// the read age grows.
+// nothing is missing. On a node that is cut off from Kafka the comparison fails, so the metric
+// mintlake_keys_read_age_seconds grows.
 func (f *follower) watch(ctx context.Context) {
 	for pause.For(ctx, freshEvery) == nil {
 		within, cancel := context.WithTimeout(ctx, freshWithin)

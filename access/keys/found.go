@@ -23,8 +23,9 @@ func (s secrets) put(key *Key) {
 	}
 }
 
-// find returns what is stored for a hash. It compares hashes in constant time, also when there is
-// none: the time of the map tells only about hashes, which reveal no key.
+// find returns what is stored for a hash. It compares hashes in constant time, also if nothing is
+// stored. The look-up in the map may take more or less time, but that tells only about hashes,
+// which reveal no key.
 func (s secrets) find(hash Hash) (Found, bool) {
 	found := s[hash]
 	equal := subtle.ConstantTimeCompare(hash[:], found.hash[:]) == 1

@@ -34,8 +34,8 @@ type Gate struct {
 // gate is open while the product has no key, configured or issued, so that somebody can try
 // Mintlake on one machine without one. The first key closes it for good: it stays closed when the
 // last key is revoked. On any other address there must be a key, or a way to issue one. Otherwise
-// NewGate returns an error of one line: nothing may become public by oversight. The error names
-// flag, the setting of the keys, e.g. "--rpc-keys".
+// NewGate returns an error of one line, so that nothing becomes public by oversight. The error
+// names flag, the setting of the keys, e.g. "--rpc-keys".
 func NewGate(store Store, product Product, addr, flag string) (*Gate, error) {
 	g := &Gate{store: store, product: product, now: time.Now, leases: map[*Lease]struct{}{}}
 	if metered, ok := store.(interface{ usageMeter() *usage.Meter }); ok {
@@ -52,7 +52,7 @@ func NewGate(store Store, product Product, addr, flag string) (*Gate, error) {
 	switch {
 	case LoopbackHost(host):
 		g.mayOpen = true
-	case issues && issuer.mayIssue(): // closed, and without a key nobody is admitted
+	case issues && issuer.mayIssue(): // closed: nobody is admitted until a key is issued
 	default:
 		return nil, fmt.Errorf("%s is no loopback address and there is no %s key: make one with `mintlake keys new %s NAME` and pass its hash with %s, or set MINTLAKE_ADMIN_TOKEN and use `mintlake keys create %s NAME`, or listen on 127.0.0.1",
 			addr, product, product, flag, product)
@@ -65,11 +65,11 @@ func (g *Gate) Open() bool { return g.mayOpen && !g.store.Has(g.product) }
 
 // Request is what the gate checks of a client's request.
 type Request struct {
-	// Key that was presented; empty for none.
+	// Key is the key that the client presented; empty for none.
 	Key string
 	// Address is the client's: that of the connection, or the one that a trusted proxy names.
 	Address netip.Addr
-	// Origin is the header of that name.
+	// Origin is the header Origin; empty for none.
 	Origin string
 }
 
@@ -94,7 +94,7 @@ func (g *Gate) Admit(r Request) (Pass, *Refusal) {
 	return Pass{gate: g, request: r, hash: hash, key: key}, nil
 }
 
-// check returns the key with a hash, or why the request may not use it.
+// check returns the key that has a secret with this hash, or why the request may not use it.
 func (g *Gate) check(hash Hash, r *Request) (*Key, *Refusal) {
 	found, known := g.store.Find(hash)
 	if !known || found.Key.Product != g.product {
@@ -106,7 +106,7 @@ func (g *Gate) check(hash Hash, r *Request) (*Key, *Refusal) {
 	return found.Key, nil
 }
 
-// The most frequent refusals are made once: guessing keys must cost a server little.
+// The most frequent refusals are made once: clients that guess keys must cost a server little.
 var (
 	missing = refuse(http.StatusUnauthorized, RuleMissing, "an API key is required")
 	unknown = refuse(http.StatusUnauthorized, RuleUnknown, "the API key is not valid")
@@ -174,6 +174,7 @@ func (g *Gate) Run(ctx context.Context) {
 	}
 }
 
+// recheck ends the leases whose requests would not be admitted any more.
 func (g *Gate) recheck() {
 	g.mu.Lock()
 	leases := make([]*Lease, 0, len(g.leases))

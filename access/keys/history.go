@@ -15,14 +15,14 @@ type Change struct {
 	Product Product
 	Name    string
 	Version uint64
-	// What is created, restricted, rotated or revoked.
+	// What is the kind of change: created, restricted, rotated or revoked.
 	What string
-	// Void is true if the change changed nothing, as another one came first.
+	// Void is true if the change changed nothing, for example because another one came first.
 	Void bool
-	// Rules that the change set; nil for rotated and revoked.
+	// Rules are the rules that the change set; nil for rotated and revoked.
 	Rules *Rules
-	// Prefix is that of the secret that the change made, and GraceEnds is when the earlier secrets
-	// end. They are empty and zero for other changes.
+	// Prefix is the prefix of the secret that the change made; empty if it made none. GraceEnds is
+	// when the earlier secrets end; zero for other changes than rotated.
 	Prefix    string
 	GraceEnds time.Time
 	Reason    string
@@ -53,7 +53,7 @@ func (l *Live) History(ctx context.Context, want func(product Product, name stri
 		for i := range records {
 			change, err := parseChange(records[i].Value)
 			if err != nil {
-				continue // take has logged it
+				continue // Live.take logs such a record
 			}
 			line := Change{
 				At: time.UnixMilli(change.GetChangedAtMs()), By: change.GetChangedBy(), Product: Product(change.GetProduct()), Name: change.GetName(),

@@ -23,8 +23,7 @@ const (
 	maxGrace = 365 * 24 * time.Hour
 	// maxInGrace bounds the earlier secrets that work at the same time.
 	maxInGrace = 4
-	// changePatience is how long a change may take: until it is in the topic and this node has read
-	// it.
+	// changePatience bounds the time until a change is in the topic and this node has read it.
 	changePatience = 10 * time.Second
 	// maxActor and maxReason bound texts from callers of the admin API, in bytes.
 	maxActor, maxReason = 100, 300
@@ -43,8 +42,8 @@ var (
 )
 
 // Issuer changes issued keys: it writes the change to the topic and waits until this node has read
-// it. If a key gets two changes at the same time, the first one in the topic holds. The other
-// caller gets ErrConflict, of Create ErrExists; Revoke tries again.
+// it. If a key gets two changes at the same time, the first one in the topic holds. The caller of
+// the other one gets ErrConflict, or ErrExists from Create. Revoke tries again.
 type Issuer struct {
 	live       *Live
 	configured map[Product]map[string]bool
@@ -70,7 +69,7 @@ func NewIssuer(live *Live, configured *Static, producer kafka.RecordProducer) *I
 
 // Create makes a key. It returns the key in clear text, which is stored nowhere.
 func (i *Issuer) Create(ctx context.Context, by string, product Product, name, environment string, rules Rules) (string, *Key, error) {
-	if !validID(name) || name == "." || name == ".." { // no path can have these, to revoke the key
+	if !validID(name) || name == "." || name == ".." { // no URL path could name such a key
 		return "", nil, fmt.Errorf("%w: name %.100q: must be 1 to %d letters, digits, dots, dashes or underscores, and not only dots", ErrInvalid, name, maxID)
 	}
 	if environment != "" && !ValidEnvironment(environment) {
@@ -109,7 +108,8 @@ func (i *Issuer) checkRules(rules Rules) error {
 }
 
 // Restrict changes the rules of a key. edit gets the present rules and returns the new ones, or an
-// error. If they are equal, Restrict writes nothing and changed is false.
+// error. If the new rules are equal to the present ones, Restrict writes nothing and changed is
+// false.
 func (i *Issuer) Restrict(ctx context.Context, by string, product Product, name string, edit func(Rules) (Rules, error)) (key *Key, changed bool, err error) {
 	key, err = i.changeable(product, name)
 	if err != nil {
@@ -122,7 +122,8 @@ func (i *Issuer) Restrict(ctx context.Context, by string, product Product, name 
 	if err != nil {
 		return nil, false, err
 	}
-	// The rules of an unknown key are not all in key.Rules. A change replaces them.
+	// If key.unknown is set, key.Rules lacks some rules of the key. So it cannot be compared, and
+	// the change replaces all rules.
 	if !key.unknown && proto.Equal(rules.message(), key.Rules.message()) {
 		return key, false, nil
 	}

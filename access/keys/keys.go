@@ -39,7 +39,7 @@ const (
 	Swap Product = "swap"
 )
 
-// Products lists all of them.
+// Products lists all products.
 func Products() []Product { return []Product{RPC, Swap} }
 
 // ParseProduct reads a product's name.
@@ -53,9 +53,9 @@ func ParseProduct(text string) (Product, error) {
 }
 
 const (
-	// secretBytes is the randomness in a key.
+	// secretBytes is how many random bytes a key has.
 	secretBytes = 32
-	// maxPresented bounds the text that is hashed for a client; a real key has 50 to 70 characters.
+	// maxPresented bounds the bytes that are hashed for a client; a real key has 50 to 70 bytes.
 	maxPresented = 256
 	// maxID bounds a key's id in bytes: it goes into logs and metering.
 	maxID = 64
@@ -64,12 +64,12 @@ const (
 // Hash is the SHA-256 of a whole key, prefix included.
 type Hash [sha256.Size]byte
 
-// String is the hash in lower-case hexadecimal, as configurations hold it.
+// String returns the hash in lower-case hexadecimal, as configurations have it.
 func (h Hash) String() string { return hex.EncodeToString(h[:]) }
 
 // HashOf hashes a key.
 func HashOf(key string) Hash {
-	var buf [maxPresented]byte // on the stack; []byte(key) would be on the heap
+	var buf [maxPresented]byte // on the stack, whereas []byte(key) would be on the heap
 	return sha256.Sum256(append(buf[:0], key...))
 }
 
@@ -201,8 +201,8 @@ func (s *Static) Changed() <-chan struct{} { return nil }
 func (s *Static) Keys(product Product) []Entry { return s.byProduct[product] }
 
 // ParseEntries reads a product's keys as the configuration holds them: NAME:SHA256, where SHA256 is
-// the hash that `mintlake keys new PRODUCT NAME` printed. The error joins all problems. They name
-// an entry by its number only: either half of a wrong entry may be a key in clear text.
+// the hash that `mintlake keys new PRODUCT NAME` printed. The error joins all problems. It names an
+// entry by its number only: either half of a wrong entry may be a key in clear text.
 func ParseEntries(product Product, list []string) ([]Entry, error) {
 	entries := make([]Entry, 0, len(list))
 	var problems []error

@@ -44,13 +44,13 @@ type Live struct {
 	loaded  chan struct{}
 	issues  atomic.Bool
 	// freshAt is when a comparison with the end of the topic last showed that the node had read
-	// everything, by steady.Now; 0: not yet.
+	// everything. It is a time of steady.Now; 0 before the first such comparison.
 	freshAt atomic.Int64
 
 	mu      sync.RWMutex
 	fold    *fold
 	changed chan struct{}
-	waiting map[string]chan error // by the id of a change
+	waiting map[string]chan error // channels of await, by the id of a change
 }
 
 // NewLive checks the collaborators and registers the metrics; it does no I/O. The store has no keys
@@ -72,8 +72,8 @@ func NewLive(deps Deps) (*Live, error) {
 // start of Run. No surface may open before: a revoked key must not work even for a moment.
 func (l *Live) Loaded() <-chan struct{} { return l.loaded }
 
-// Issues notes that this process can issue keys, so a surface may start without one and wait for
-// the first.
+// Issues notes that this process can issue keys, so a surface may start without a key and wait for
+// the first one.
 func (l *Live) Issues() { l.issues.Store(true) }
 
 // Find implements Store.
@@ -138,7 +138,7 @@ func (l *Live) forget(id []byte) {
 
 // take applies records, and sends the result of each to the Issuer that waits for that change. A
 // record that cannot be read is counted, logged and skipped. In the end take closes the channel of
-// Changed.
+// Changed and makes the next one.
 func (l *Live) take(records []kafka.Record) {
 	l.mu.Lock()
 	for i := range records {

@@ -7,18 +7,18 @@ import (
 )
 
 // meter counts a key's use on this node: a token bucket for its requests, and the number of its
-// open streams. All surfaces share it, and it is kept when the key is changed.
+// open streams. All surfaces share the key's meter. A changed key keeps it.
 type meter struct {
 	mu      sync.Mutex
 	tokens  float64
-	at      time.Time // when tokens was right
+	at      time.Time // the time for which tokens holds
 	limit   int       // requests per second, also the size of the bucket
-	streams int
+	streams int       // open now
 }
 
 // take takes n requests out of the bucket, which holds one second's worth. A batch that is larger
-// than the bucket could never pass, so it passes when the bucket is full. It leaves a debt that
-// later requests wait for.
+// than the bucket could never pass, so it passes when the bucket is full. The bucket then has a
+// debt (tokens below 0), which later requests wait for.
 func (m *meter) take(n, limit int, now time.Time) (Budget, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -80,7 +80,7 @@ func (l *Live) active(product Product) float64 {
 func (l *Live) age() time.Duration {
 	at := l.freshAt.Load()
 	if at == 0 {
-		return 0 // nothing is served before the topic was read
+		return 0 // not loaded: no surface serves anything yet
 	}
 	return steady.Since(at)
 }

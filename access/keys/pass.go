@@ -25,8 +25,8 @@ func (p *Pass) ID() string {
 	return p.key.ID
 }
 
-// Client names who makes the request, for limits that hold for each client: the key, or the network
-// of the address where no key is needed.
+// Client names who makes the request, for limits that each client has for itself. It names the key
+// or, where no key is needed, the network of the address.
 func (p *Pass) Client() string {
 	if p.key == nil {
 		return "address " + proxies.Network(p.request.Address).String()
@@ -47,7 +47,7 @@ func (p *Pass) Method(name string) *Refusal {
 }
 
 // Take counts n calls against the key's requests per second. It returns what is left, and a refusal
-// if that was too little. The budget is zero if there is no such limit.
+// if the calls were too many. The budget is zero if the key has no such limit.
 func (p *Pass) Take(n int) (Budget, *Refusal) {
 	if p.key == nil || p.key.Rules.RequestsPerSecond == 0 {
 		return Budget{}, nil
@@ -91,8 +91,8 @@ func (p *Pass) Open(method string) (*Lease, *Refusal) {
 
 // Lease is an open stream. It ends when its key is revoked or expires, when the grace period of the
 // secret that opened it is over, or when new rules exclude its origin or address. A stream that
-// needed no key ends when the first key of the product closes the gate, unless the stream presented
-// a valid one. A nil Lease never ends and allows everything.
+// needed no key ends when the first key of the product closes the gate, unless its client presented
+// a valid key all the same. A nil Lease never ends and allows everything.
 type Lease struct {
 	gate    *Gate
 	request Request
@@ -103,9 +103,9 @@ type Lease struct {
 	used    *usage.Stream
 
 	ended  chan struct{}
-	once   sync.Once
-	closed sync.Once
-	why    *Refusal
+	once   sync.Once // closes ended
+	closed sync.Once // for Close
+	why    *Refusal  // valid when ended is closed
 }
 
 // pass admits the stream's request again, with the key as it is now.
@@ -149,7 +149,7 @@ func (l *Lease) Close() {
 }
 
 // Call checks one call within the stream: the key, the method, and the requests per second. It adds
-// the call to the usage of counted, a name from a finite set: as one request, or as one refusal.
+// one request or one refusal to the usage of the method counted, which must come from a finite set.
 func (l *Lease) Call(method, counted string) *Refusal {
 	if l == nil {
 		return nil

@@ -40,8 +40,8 @@ func RefusedLabels() []string {
 
 // Refusal is why a request may not pass. Its text is for the client and never holds a key.
 type Refusal struct {
-	// Status is the HTTP status: 401 for a key that is missing or unknown or of another product,
-	// 403 for a known one that has ended or is not for this request, 429 for a limit.
+	// Status is the HTTP status: 401 for a key that is missing, unknown or of another product, 403
+	// for a known key that has ended or is not for this request, 429 for a limit.
 	Status int
 	// Rule is one of the Rule constants.
 	Rule    string
@@ -71,11 +71,11 @@ func refuse(status int, rule, format string, args ...any) *Refusal {
 // Budget is how many requests a key has left of its requests per second. It is zero for a key
 // without that limit.
 type Budget struct {
-	// Limit is how many requests per second the key may make, Remaining how many it may make at
-	// once now.
+	// Limit is how many requests per second the key may make. Remaining is how many it may make now
+	// in one burst.
 	Limit, Remaining int
-	// Reset is the time until Limit requests may be made at once again. In a refusal it is the time
-	// until the request may be tried again.
+	// Reset is the time until a burst of Limit requests may be made again. In a refusal it is the
+	// time until the request may be tried again.
 	Reset time.Duration
 }
 

@@ -36,14 +36,15 @@ type Rules struct {
 	StreamAddresses int
 }
 
-// Bounds of rules. A rule is checked on every request, and every node holds all of them.
+// Bounds of rules. They are small because every request is checked by the rules of its key, and
+// every node holds the rules of all keys.
 const (
 	maxOrigins    = 100
 	maxAddresses  = 256
 	maxMethods    = 200
-	maxOrigin     = 300 // bytes; a host name has at most 253
-	maxMethod     = 64  // bytes
-	maxRateNumber = 1_000_000
+	maxOrigin     = 300       // bytes; a host name has at most 253
+	maxMethod     = 64        // bytes
+	maxRateNumber = 1_000_000 // of RequestsPerSecond, Streams and StreamAddresses
 )
 
 // Check returns an error that joins all problems, each with the rule's name.
@@ -55,8 +56,8 @@ func (r Rules) Check() error {
 // origin is a compiled entry of Rules.Origins.
 type origin struct {
 	scheme string // empty: any
-	exact  string // the whole origin
-	suffix string // ".app.example"
+	exact  string // the whole origin; empty if suffix is set
+	suffix string // ".app.example" for *.app.example
 }
 
 // compiled is Rules in the form that requests are checked with.
@@ -67,8 +68,9 @@ type compiled struct {
 	prefixes  []string // of methods: entries that end in *
 }
 
-// compile checks rules and converts them. The error joins all problems, sorted, since the order of
-// a map is random. The result is not nil even with an error: setRules stores it.
+// compile checks rules and converts them. The error joins all problems. They are sorted, because
+// one loop goes over a map, whose order is random. The result is not nil even with an error:
+// setRules stores it.
 func compile(r Rules) (*compiled, error) {
 	c := &compiled{}
 	var problems []error

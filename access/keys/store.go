@@ -13,7 +13,7 @@ type Key struct {
 	Product Product
 	// Environment is a label such as live; empty for none.
 	Environment string
-	// Version is that of the last change: 1 when the key was created, and one more with each
+	// Version numbers the changes of the key: 1 when the key was created, and one more with each
 	// change; 0 for a configured key.
 	Version uint64
 	// The next five are zero for a configured key. RevokedAt, RevokedBy and RevokeReason are also
@@ -54,17 +54,17 @@ func newConfiguredKey(e Entry) *Key {
 
 // Store holds keys in memory: none of its methods does I/O. Many goroutines may use it at once.
 type Store interface {
-	// Find returns the secret with this hash and its key, whether still valid or not. It does one
-	// look-up and compares in constant time.
+	// Find returns the secret with this hash and its key, whether they are still valid or not. It
+	// compares hashes in constant time.
 	Find(hash Hash) (Found, bool)
-	// Has reports whether there are keys of a product, or ever were.
+	// Has reports whether a product has keys, or ever had any.
 	Has(product Product) bool
 	// Changed returns a channel that is closed at the next change. It is nil if keys never change.
 	Changed() <-chan struct{}
 }
 
-// Metered makes one store of the issued keys and the configured ones. If a key is in both, the
-// issued one counts, so its revocation holds. Gates of the store count the usage of keys with
+// Metered makes one store of the issued keys and the configured ones. If a hash is in both, the
+// issued key counts, so that its revocation holds. Gates of the store count the usage of keys with
 // meter, unless it is nil.
 func Metered(issued *Live, configured *Static, meter *usage.Meter) Store {
 	return &joined{issued, configured, meter}

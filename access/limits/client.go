@@ -15,8 +15,9 @@ func ParseProxies(texts []string) (Proxies, error) {
 	return Proxies{list}, err
 }
 
-// Client returns the name of the client that is limited: its address or, for IPv6, its network (see
-// proxies.Network).
+// Client returns the name under which a client is limited: its IPv4 address, or the /64 network of
+// its IPv6 address (see proxies.Network). forwarded is all X-Forwarded-For headers joined by
+// commas.
 func (p Proxies) Client(peer netip.Addr, forwarded string) string {
 	client := p.List.Client(peer, forwarded)
 	if client.Is6() {

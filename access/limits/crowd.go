@@ -1,15 +1,15 @@
 package limits
 
-// Crowd counts what clients hold at one time, such as connections or streams. The caller must hold
-// a lock of its own. Make a Crowd with NewCrowd.
+// Crowd counts what clients hold at one time, such as connections or streams. It is not safe for
+// concurrent use: the caller holds a mutex of its own around each call. Make a Crowd with NewCrowd.
 type Crowd struct {
 	networks Networks
 	most     int
-	held     map[string]int
+	held     map[string]int // by the key of the scope
 }
 
-// NewCrowd returns a Crowd in which a client may hold most, and each network around it most times
-// the network's factor.
+// NewCrowd returns a Crowd in which a client may hold most, and a network around it most times the
+// factor that networks gives it.
 func NewCrowd(most int, networks Networks) *Crowd {
 	return &Crowd{networks: networks, most: most, held: map[string]int{}}
 }

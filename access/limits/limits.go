@@ -2,17 +2,19 @@
 //
 // In: a client, a route's window, the time. Out: a decision with what the rate limit headers need.
 // Guarantees: in any span of one Window at most Limit requests of a client pass, and a request is
-// refused only when that many passed in the window that ends with it. Refused requests are not
-// counted. Memory is bounded by MaxClients and by the requests that passed in the last window.
+// refused only when that many passed in the window that ends with it, or when there is no room for
+// a new client. Refused requests are not counted. Memory is bounded by MaxClients and by the
+// requests that passed in the last window.
 //
 // When more than MaxClients clients are active, as in a flood of addresses, new ones displace those
 // that have used less than a quarter of every limit, the least recently seen first. So a flood
 // makes the limiter forget less than a quarter of a limit. A client that has used more keeps its
-// windows until they are empty; if there are only such clients, new ones are refused. So no client
-// that is refused is freed by a flood.
+// windows until they are empty. If there are only such clients, new clients are refused. So a
+// refused client gains nothing from a flood.
 //
 // A request of an IPv6 client also counts in the windows of the networks around it (Networks). It
-// passes only if all have room. As many networks of each length are remembered as clients.
+// passes only if all have room. MaxClients also bounds the networks of each length that are
+// remembered.
 //
 // Limiter is for one node. Shared keeps the same windows in Redis, for several nodes.
 package limits
@@ -47,28 +49,29 @@ type Decision struct {
 	Allowed bool
 	// Limit and Remaining are those of the tightest window.
 	Limit, Remaining int
-	// Reset is when the oldest counted request leaves that window; 0 if none is counted, and a
-	// second if the limiter has no place for the client.
+	// Reset is when the oldest counted request leaves the tightest window; 0 if no request is
+	// counted, and a second if the limiter has no room for the client.
 	Reset time.Duration
 	// RetryAfter is when a request would pass; 0 if this one did.
 	RetryAfter time.Duration
-	// Network is the prefix length of the network that this window belongs to, 48 or 56; 0 if it is
-	// the client's own.
+	// Network is the prefix length of the network that the tightest window belongs to, 48 or 56; 0
+	// if the window is the client's own.
 	Network int
 }
 
 // Limiter has the windows of all clients. It is safe for concurrent use.
 type Limiter struct {
 	networks Networks
-	// rules are those of clients, of their /56 and of their /48 networks.
+	// rules are the rules of the three levels: clients, their /56 networks, their /48 networks.
 	rules  [maxScopes][]Rule
 	seed   maphash.Seed
 	shards [shardCount]shard
 
-	forgotten, turnedAway atomic.Uint64
+	forgotten, turnedAway atomic.Uint64 // see Stats
 }
 
-// New returns a limiter. A rule's index names its window in Take.
+// New returns a limiter. The arguments windows of Take are indices into rules. maxClients is at
+// least 64, since each of the 64 shards has room for its part.
 func New(rules []Rule, maxClients int, networks Networks) (*Limiter, error) {
 	if len(rules) == 0 || len(rules) > maxWindows {
 		return nil, fmt.Errorf("rate limits: %d windows, must be 1 to %d", len(rules), maxWindows)
@@ -93,15 +96,15 @@ func New(rules []Rule, maxClients int, networks Networks) (*Limiter, error) {
 	return l, nil
 }
 
-// shard returns the shard that has a client and all networks around it. The widest of these
-// decides.
+// shard returns the shard that has a client and all networks around it. widest is the key of the
+// widest of these networks, or of the client if there is none.
 func (l *Limiter) shard(widest string) *shard {
 	return &l.shards[maphash.String(l.seed, widest)%shardCount]
 }
 
 // Take counts a request in all the given windows, of the client and of the networks around it, if
-// each of them has room; otherwise in none. The times of one client should not go backwards; an
-// earlier one counts as the latest time seen.
+// each window has room. Otherwise it counts the request in none. The times of one client should not
+// go backwards. A time before the latest counted one counts as that one.
 func (l *Limiter) Take(client string, now time.Time, windows ...int) Decision {
 	scopes, count := l.networks.Scopes(client)
 	s := l.shard(scopes[count-1].Key)
@@ -147,8 +150,8 @@ func (l *Limiter) crowded(windows []int) Decision {
 	return decision
 }
 
-// refused returns whether a request would be refused, and does not count it. It goes by what this
-// limiter has counted, and by markFull.
+// refused returns whether a request would be refused, and does not count it. It knows only what
+// this limiter has counted, and what markFull has recorded.
 func (l *Limiter) refused(client string, now time.Time, windows []int) (Decision, bool) {
 	scopes, count := l.networks.Scopes(client)
 	s := l.shard(scopes[count-1].Key)
@@ -158,7 +161,7 @@ func (l *Limiter) refused(client string, now time.Time, windows []int) (Decision
 	allowed := true
 	decision := Decision{Remaining: -1}
 	for _, scope := range scopes[:count] {
-		e := s.tables[scope.level].peek(scope.Key)
+		e := s.tables[scope.level].get(scope.Key)
 		if e == nil {
 			continue
 		}
@@ -178,9 +181,9 @@ func (l *Limiter) refused(client string, now time.Time, windows []int) (Decision
 	return decision, !allowed
 }
 
-// markFull records that a window of a scope is full until a time, also if other nodes filled it:
-// see Shared. It does nothing if there is no room for the scope. widest is the widest network
-// around it, which selects the shard.
+// markFull records that a window of a scope is full until a time. Other nodes may have filled it:
+// see Shared. markFull does nothing if there is no room for the scope. widest is the key of the
+// widest network around it, which selects the shard.
 func (l *Limiter) markFull(scope Scope, widest string, now time.Time, window int, until time.Time) {
 	s := l.shard(widest)
 	s.mu.Lock()
@@ -195,14 +198,15 @@ func (l *Limiter) markFull(scope Scope, widest string, now time.Time, window int
 	e.barred[window] = steady.Nano(until)
 }
 
-// windowState is one window at one time.
+// windowState is how full one window is at one time. reset is how long until the oldest counted
+// request leaves it; 0 if none is counted.
 type windowState struct {
 	count int
 	reset time.Duration
 }
 
-// tighten merges one window into the decision, which shows the window with the fewest requests
-// left, and among equals the one that resets last.
+// tighten merges one window into the decision. The decision shows the tightest window: the one with
+// the fewest requests left, and of several such windows the one that resets last.
 func (d *Decision) tighten(scope Scope, rule Rule, w windowState) {
 	remaining := rule.Limit - w.count
 	if remaining == 0 && !d.Allowed {
@@ -214,8 +218,8 @@ func (d *Decision) tighten(scope Scope, rule Rule, w windowState) {
 	d.Limit, d.Remaining, d.Reset, d.Network = rule.Limit, remaining, w.reset, scope.Bits
 }
 
-// Sweep forgets clients without counted requests. Call it about once a window. It locks one shard
-// at a time.
+// Sweep forgets clients without counted requests. The caller calls it about once per window length.
+// It locks one shard at a time.
 func (l *Limiter) Sweep(now time.Time) {
 	for i := range l.shards {
 		l.shards[i].sweep(steady.Nano(now))

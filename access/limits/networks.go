@@ -12,7 +12,7 @@ type Networks struct {
 	Factor56, Factor48 int
 }
 
-// maxScopes counts a client and its networks.
+// maxScopes is how many scopes a client has at most: itself, its /56 and its /48.
 const maxScopes = 3
 
 // Scope is what a limit applies to: a client, or a network around it.

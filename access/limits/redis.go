@@ -127,9 +127,9 @@ func (r *Redis) open(timeout time.Duration) redis.UniversalClient {
 	}
 }
 
-// everyShard pings each master of a cluster. If one is down, the first request of its clients would
-// turn sharing off again.
-func everyShard(ctx context.Context, client redis.UniversalClient) error {
+// pingMasters pings each master of a cluster. Without a cluster it does nothing. If one master is
+// down, the first request of a client whose windows are there would turn sharing off again.
+func pingMasters(ctx context.Context, client redis.UniversalClient) error {
 	cluster, ok := client.(*redis.ClusterClient)
 	if !ok {
 		return nil

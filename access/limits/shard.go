@@ -12,14 +12,16 @@ const lightShare = 4
 // entry is one client, or one network.
 type entry struct {
 	rings []ring
-	// barred are the times until which windows are full by Redis's count (see markFull); nil if
-	// there never was one.
+	// barred are the times, one per window, until which the window is full by Redis's count (see
+	// markFull); nil if markFull was never called.
 	barred []int64
-	heavy  bool
+	// heavy is true if the entry is in the heavy table: it has used a quarter of a limit or more.
+	heavy bool
 }
 
-// ask drops what has left the windows, and returns whether each of them has room. It also returns
-// the time to use: at, or the latest time counted if that is later.
+// ask drops the requests that have left the given windows, and returns whether each of these
+// windows has room. It also returns the time to use: at, or the latest counted time if that is
+// later.
 func (e *entry) ask(rules []Rule, at int64, windows []int) (int64, bool) {
 	for _, w := range windows {
 		at = max(at, e.rings[w].newest())
@@ -32,9 +34,9 @@ func (e *entry) ask(rules []Rule, at int64, windows []int) (int64, bool) {
 	return at, allowed
 }
 
-// load drops from all windows what has left them. idle is true if nothing is counted, heavy if a
-// quarter of a limit or more is. A barred window counts as full.
-func (e *entry) load(rules []Rule, at int64) (idle, heavy bool) {
+// assess drops the requests that have left the windows. idle is true if no request is counted,
+// heavy if a quarter of a limit or more is used. A barred window counts as full.
+func (e *entry) assess(rules []Rule, at int64) (idle, heavy bool) {
 	idle = true
 	for w := range e.rings {
 		e.rings[w].forget(at - int64(rules[w].Window))
@@ -53,12 +55,12 @@ type shard struct {
 	tables [maxScopes]table
 }
 
-// table has clients, or networks of one prefix length. New ones displace light ones. They displace
-// a heavy one only if so many of its requests have left the windows that it is heavy no longer. The
-// caller of its methods holds the shard's lock.
+// table has clients, or networks of one prefix length. A new entry displaces a light one. It
+// displaces a heavy one only if so many of that entry's requests have left the windows that it is
+// heavy no longer. The caller of the methods holds the shard's mutex.
 type table struct {
 	rules []Rule
-	most  int
+	most  int // entries, light and heavy ones together
 	light *simplelru.LRU[string, *entry]
 	heavy *simplelru.LRU[string, *entry]
 }
@@ -81,9 +83,9 @@ func (t *table) init(rules []Rule, most int) (err error) {
 	return err
 }
 
-// peek returns the entry of a client; nil if there is none. It makes the client the most recently
-// used.
-func (t *table) peek(client string) *entry {
+// get returns the entry of a client, and makes it the most recently used one. It returns nil if
+// there is no entry.
+func (t *table) get(client string) *entry {
 	if e, ok := t.light.Get(client); ok {
 		return e
 	}
@@ -94,7 +96,7 @@ func (t *table) peek(client string) *entry {
 // find returns the client's entry, and makes one if needed. It returns nil if there is no room.
 // displaced is true if another client with requests counted was forgotten to make room.
 func (t *table) find(client string, at int64) (e *entry, displaced bool) {
-	if e = t.peek(client); e != nil {
+	if e = t.get(client); e != nil {
 		return e, false
 	}
 	if t.light.Len()+t.heavy.Len() >= t.most {
@@ -113,12 +115,12 @@ func (t *table) find(client string, at int64) (e *entry, displaced bool) {
 // last request, and forgets it if not. counted is true if the client that was forgotten had
 // requests counted.
 func (t *table) makeRoom(at int64) (ok, counted bool) {
-	if _, e, any := t.light.RemoveOldest(); any {
-		idle, _ := e.load(t.rules, at)
+	if _, e, found := t.light.RemoveOldest(); found {
+		idle, _ := e.assess(t.rules, at)
 		return true, !idle
 	}
 	client, e, _ := t.heavy.GetOldest()
-	idle, heavy := e.load(t.rules, at)
+	idle, heavy := e.assess(t.rules, at)
 	if heavy {
 		return false, false
 	}
@@ -126,7 +128,7 @@ func (t *table) makeRoom(at int64) (ok, counted bool) {
 	return true, !idle
 }
 
-// weigh moves a client that has become heavy. sweep makes it light again.
+// weigh moves a client that has become heavy from light to heavy. sweep moves it back.
 func (t *table) weigh(client string, e *entry) {
 	if e.heavy {
 		return
@@ -149,12 +151,12 @@ func (s *shard) sweep(at int64) {
 	}
 }
 
-// sweep forgets idle clients. Those that are heavy no longer become light again.
+// sweep forgets idle clients, and moves those that are heavy no longer from heavy to light.
 func (t *table) sweep(at int64) {
 	for _, lru := range []*simplelru.LRU[string, *entry]{t.light, t.heavy} {
 		for _, client := range lru.Keys() {
 			e, _ := lru.Peek(client)
-			idle, heavy := e.load(t.rules, at)
+			idle, heavy := e.assess(t.rules, at)
 			switch {
 			case idle:
 				lru.Remove(client)

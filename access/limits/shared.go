@@ -40,8 +40,8 @@ type SharedConfig struct {
 
 // SharedDeps are the collaborators. Logger and Registerer may be nil.
 type SharedDeps struct {
-	// Local decides while Redis is down. It also counts each request that passed, so that it then
-	// knows this node's part.
+	// Local decides while Redis is down. It also counts each request that Redis let pass, so that
+	// it knows this node's part when Redis goes down.
 	Local      *Limiter
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
@@ -51,10 +51,10 @@ type SharedDeps struct {
 // windows are as exact as Limiter's, by Redis's clock.
 //
 // Redis is asked once for each request, unless this node already knows that a window is full: by
-// its own count, which is part of Redis's, or because Redis said until when. So a client that is
-// refused costs Redis nothing. If Redis fails or is slower than Timeout, Local decides at once, and
-// Run tries Redis until it answers again. Meanwhile, and for one window after, limits apply per
-// node.
+// its own count, which is a part of Redis's count, or because Redis said until when. So a client
+// that is refused costs Redis nothing. If Redis fails or is slower than Timeout, Local decides at
+// once, and Run tries Redis until it answers again. Meanwhile, and for one window after, limits
+// apply per node.
 type Shared struct {
 	cfg    SharedConfig
 	deps   SharedDeps
@@ -68,7 +68,8 @@ type Shared struct {
 	seconds prometheus.Histogram
 }
 
-// silent keeps go-redis from writing to stderr: Shared logs and counts errors itself.
+// silent is a logger that keeps go-redis from writing to stderr: Shared logs and counts errors
+// itself.
 type silent struct{}
 
 func (silent) Printf(context.Context, string, ...any) {}
@@ -139,7 +140,8 @@ func (s *Shared) Take(client string, now time.Time, windows ...int) Decision {
 	return decision
 }
 
-// reply is the script's answer: the windows of the first scope, then those of the next.
+// reply is the script's answer. windows are the windows of the first scope, then those of the next
+// one, and so on.
 type reply struct {
 	allowed bool
 	windows []windowState
@@ -165,8 +167,9 @@ func (s *Shared) ask(scopes []Scope, windows []int) (reply, error) {
 	return s.run(ctx, keys, rules)
 }
 
-// run calls the script. It answers with 1 if the request is allowed, Redis's time in microseconds,
-// and for each window the count and the time of the oldest request, -1 if there is none.
+// run calls the script in Redis. The script answers with 1 if the request is allowed (else 0),
+// Redis's time in microseconds, and for each window the count and the time of the oldest request,
+// or -1 if no request is counted.
 func (s *Shared) run(ctx context.Context, keys []string, rules []Rule) (reply, error) {
 	args := make([]any, 0, 2*len(rules))
 	for _, rule := range rules {
@@ -190,7 +193,8 @@ func (s *Shared) run(ctx context.Context, keys []string, rules []Rule) (reply, e
 	return r, nil
 }
 
-// lost switches to the local limiter. Of many requests, the first that fails logs it.
+// lost switches to the local limiter, and wakes Run. If many requests fail at the same time, only
+// the first one logs it.
 func (s *Shared) lost(err error) {
 	s.errors.Inc()
 	if !s.up.CompareAndSwap(true, false) {
@@ -228,7 +232,7 @@ func (s *Shared) reach(ctx context.Context, first bool) bool {
 		attempt, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 		_, err := s.run(attempt, []string{"mintlake:limits:{probe}"}, probe)
 		if err == nil {
-			err = everyShard(attempt, s.client)
+			err = pingMasters(attempt, s.client)
 		}
 		cancel()
 		if err == nil {
@@ -237,7 +241,7 @@ func (s *Shared) reach(ctx context.Context, first bool) bool {
 			s.deps.Logger.Info("rate limits are shared through redis")
 			return true
 		}
-		if first && ctx.Err() == nil { // later, lost has said so
+		if first && ctx.Err() == nil { // after the first connection, lost has logged it
 			s.deps.Logger.Warn("rate limits are not shared: redis does not answer in time", "err", err)
 			first = false
 		}

@@ -22,14 +22,16 @@ type Connections struct {
 	of   map[netip.Prefix]int // by the client's network
 }
 
-// NewConnections returns the count of a listener that may have most connections, mostOfOne of one
-// address. Only most applies to trusted proxies: their connections are many clients'.
+// NewConnections returns the count of a listener that may have most connections, mostOfOne of them
+// from one address. Only most applies to the connections of trusted proxies, which have many
+// clients.
 func NewConnections(most, mostOfOne int, trusted proxies.List) *Connections {
 	return &Connections{most: most, mostOfOne: mostOfOne, proxies: trusted, of: map[netip.Prefix]int{}}
 }
 
-// Enter counts a connection and returns 0. The caller calls Leave once for it. If it is one too
-// many, Enter counts nothing and returns status and message of its refusal.
+// Enter counts a connection and returns 0. The caller must call Leave once when the connection is
+// over. If the connection is one too many, Enter does not count it, and returns the HTTP status and
+// the message of its refusal.
 func (c *Connections) Enter(peer net.Addr) (status int, message string) {
 	client, counted := c.proxies.NetworkOf(peer)
 	c.mu.Lock()
@@ -47,7 +49,7 @@ func (c *Connections) Enter(peer net.Addr) (status int, message string) {
 	return 0, ""
 }
 
-// Leave counts one less.
+// Leave takes a connection that Enter counted out of the count.
 func (c *Connections) Leave(peer net.Addr) {
 	client, counted := c.proxies.NetworkOf(peer)
 	c.mu.Lock()

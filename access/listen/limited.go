@@ -16,7 +16,7 @@ type Limits struct {
 	// Most bounds all connections, MostOfOne those of one address. An IPv6 address counts as its
 	// /64 network.
 	Most, MostOfOne int
-	// Proxies are trusted, and bounded by Most only: their connections are many clients'.
+	// Proxies are trusted. Only Most bounds their connections, because they have many clients.
 	Proxies proxies.List
 	// Body returns the JSON body of a refusal. It may be called by several goroutines at once.
 	// Default {"statusCode":…,"error":…,"message":…}.
@@ -25,13 +25,13 @@ type Limits struct {
 	Refused func(status int)
 }
 
-// refusalsOpen bounds the refused connections that wait for their client to read why. Any more are
-// closed at once.
+// refusalsOpen bounds the refused connections that stay open until their client has read why.
+// Further ones are closed without an answer.
 const refusalsOpen = 64
 
-// Limited returns a listener that refuses connections beyond limits. A refused one gets a response
-// over HTTP/1.1 with the status 503 or 429 and Retry-After, whatever it asks, unless it is a probe:
-// see WithReserve.
+// Limited returns a listener that refuses connections beyond limits. A refused connection gets a
+// response over HTTP/1.1 with the status 503 or 429 and Retry-After, whatever it asks for, unless
+// it is a probe: see WithReserve.
 func Limited(l net.Listener, limits Limits) net.Listener {
 	if limits.Body == nil {
 		limits.Body = func(status int, message string) []byte {
@@ -45,10 +45,10 @@ func Limited(l net.Listener, limits Limits) net.Listener {
 type limited struct {
 	limits   Limits
 	open     *Connections
-	refusals chan struct{} // has room for refusalsOpen
+	refusals chan struct{} // semaphore of refusalsOpen
 }
 
-// admit counts a connection, or returns how it is refused.
+// admit counts a connection and returns it, or returns the function that refuses and closes it.
 func (l *limited) admit(conn net.Conn) (admitted net.Conn, refuse func()) {
 	peer := conn.RemoteAddr()
 	status, message := l.open.Enter(peer)
@@ -84,7 +84,7 @@ func Refuse(conn net.Conn, status int, body []byte) {
 		status, http.StatusText(status), RetryAfter, len(body), body)
 }
 
-// limitedConn counts until it is closed.
+// limitedConn is an admitted connection. It counts until it is closed.
 type limitedConn struct {
 	net.Conn
 
@@ -97,8 +97,8 @@ func (c *limitedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// CloseWrite ends what we send. net/http and CloseLate do that before they close, so that a client
-// which still sends gets the answer.
+// CloseWrite shuts down our half of the connection. net/http and CloseLate do that before they
+// close it, so that a client which still sends gets the answer.
 func (c *limitedConn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()

@@ -14,7 +14,7 @@ const (
 	lingerBytes = 8 << 20
 )
 
-// CloseLate ends what we send, reads on for a while, and closes the connection.
+// CloseLate shuts down our half of the connection, reads on for a while, and closes it.
 func CloseLate(conn net.Conn) error {
 	if half, ok := conn.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
 		_ = conn.SetReadDeadline(time.Now().Add(lingerTime))

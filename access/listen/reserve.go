@@ -15,8 +15,8 @@ import (
 // Reserved is how many connections beyond its limits a listener keeps for probes.
 const Reserved = 64
 
-// A connection in reserve has reserveTime to ask, and as long to take its one answer. Its head may
-// have reserveHead bytes.
+// A connection in reserve has reserveTime to send its request, and as long again to take the
+// answer. The request may have reserveHead bytes.
 const (
 	reserveTime = time.Second
 	reserveHead = 4 << 10
@@ -27,11 +27,12 @@ func IsProbe(r *http.Request) bool {
 	return (r.Method == http.MethodGet || r.Method == http.MethodHead) && (r.URL.Path == "/healthz" || r.URL.Path == "/readyz") && r.ContentLength == 0
 }
 
-// WithReserve returns a listener of the connections that admit admits. If admit returns nil and a
-// function instead, the connection is beyond a limit, and in reserve: if it asks for /healthz or
-// /readyz it is accepted after all, for this one answer. Otherwise the function refuses and closes
-// it. If the reserve is full, the one that has been silent longest gives way. So neither those who
-// hold all connections nor those who open more keep a probe from its answer.
+// WithReserve returns a listener of the connections that admit admits. If admit returns the
+// function refuse instead, the connection is beyond a limit. It is then held in reserve until its
+// request is read. A request for /healthz or /readyz is a probe: the connection is accepted after
+// all, for this one answer. Any other connection is given to refuse, which must close it. If the
+// reserve is full, the connection that has sent no request for the longest time is refused. So a
+// probe gets its answer, whoever holds all connections or opens more of them.
 func WithReserve(l net.Listener, admit func(net.Conn) (admitted net.Conn, refuse func())) net.Listener {
 	return &reserve{Listener: l, admit: admit, accepted: make(chan accepted), done: make(chan struct{})}
 }
@@ -51,8 +52,8 @@ type reserve struct {
 	stop     sync.Once
 
 	mu        sync.Mutex
-	silent    []net.Conn // have not asked yet, in the order in which they came
-	answering int
+	silent    []net.Conn // have not sent a request yet, the oldest first
+	answering int        // probes that are being answered
 }
 
 // Accept implements net.Listener.
@@ -72,6 +73,7 @@ func (r *reserve) Close() error {
 	return r.Listener.Close()
 }
 
+// run accepts connections until the listener is closed, and hands on those that are admitted.
 func (r *reserve) run() {
 	for {
 		conn, err := r.Listener.Accept()
@@ -95,7 +97,7 @@ func (r *reserve) run() {
 	}
 }
 
-// hand passes on what Accept returns; false if nobody accepts any more.
+// hand gives a connection or an error to Accept. It returns false if the listener is closed.
 func (r *reserve) hand(a accepted) bool {
 	select {
 	case r.accepted <- a:
@@ -105,7 +107,8 @@ func (r *reserve) hand(a accepted) bool {
 	}
 }
 
-// enter puts a connection in reserve. It returns false if there is no room.
+// enter puts a connection in reserve. It returns false if the reserve is full of probes that are
+// being answered.
 func (r *reserve) enter(conn net.Conn) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -113,7 +116,7 @@ func (r *reserve) enter(conn net.Conn) bool {
 		if len(r.silent) == 0 {
 			return false
 		}
-		_ = r.silent[0].SetReadDeadline(time.Unix(1, 0)) // listen then refuses it
+		_ = r.silent[0].SetReadDeadline(time.Unix(1, 0)) // ends its read, so listen refuses it
 		r.silent = slices.Delete(r.silent, 0, 1)
 	}
 	r.silent = append(r.silent, conn)
@@ -121,7 +124,8 @@ func (r *reserve) enter(conn net.Conn) bool {
 	return true
 }
 
-// listen reads the request of a connection in reserve.
+// listen reads the request of a connection in reserve. It hands a probe to Accept, and refuses any
+// other connection.
 func (r *reserve) listen(conn net.Conn, refuse func()) {
 	request, err := http.ReadRequest(bufio.NewReader(io.LimitReader(conn, reserveHead)))
 	if !r.leave(conn, err == nil && IsProbe(request)) {
@@ -141,8 +145,8 @@ func (r *reserve) listen(conn net.Conn, refuse func()) {
 	}
 }
 
-// leave notes that a connection is not silent any more, and reports whether it is to be answered.
-// One that had to give way is not.
+// leave notes that the read of a connection's request has ended, and reports whether the connection
+// is to be answered. It is not if its request is no probe, or if enter has made it give way.
 func (r *reserve) leave(conn net.Conn, isProbe bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -163,8 +167,9 @@ func (r *reserve) answered() {
 	r.answering--
 }
 
-// probe is a connection in reserve that has asked. The server reads one request, after which it
-// closes. Nothing extends the connection's time.
+// probe is a connection in reserve whose request is a probe. The server reads head, which is the
+// request written anew with Connection: close, so it answers once and closes. No deadline that the
+// server sets is later than until.
 type probe struct {
 	net.Conn
 

@@ -103,8 +103,9 @@ func (s *Set) Allows(origin string) bool {
 	return s.anyPort[base]
 }
 
-// AllowsRequest reports whether a page may open the WebSocket that r asks for. Programs other than
-// browsers send no Origin and may. So may pages of the surface's own host.
+// AllowsRequest reports whether the client may open the WebSocket that r asks for. A page may if
+// its origin is allowed or has the surface's own host. A request without Origin may too: it comes
+// from a program that is no browser.
 func (s *Set) AllowsRequest(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	if origin == "" || s.Allows(origin) {

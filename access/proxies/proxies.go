@@ -39,6 +39,7 @@ func Parse(texts []string) (List, error) {
 // Trust reports whether address is one of a trusted proxy.
 func (l List) Trust(address netip.Addr) bool { return l.contain(address.Unmap().WithZone("")) }
 
+// contain is Trust for an address that is unmapped and has no zone.
 func (l List) contain(address netip.Addr) bool {
 	for _, prefix := range l {
 		if prefix.Contains(address) {
@@ -48,8 +49,9 @@ func (l List) contain(address netip.Addr) bool {
 	return false
 }
 
-// NetworkOf returns the network that a connection of a peer counts for; false if it counts for none
-// because the peer is a trusted proxy, which has many clients, or has no TCP address.
+// NetworkOf returns the network for which a peer's connection counts. It returns false if the
+// connection counts for none: the peer is a trusted proxy, which has many clients, or has no TCP
+// address.
 func (l List) NetworkOf(peer net.Addr) (netip.Prefix, bool) {
 	tcp, ok := peer.(*net.TCPAddr)
 	if !ok {

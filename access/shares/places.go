@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Places bounds how many places each client has at one time: whoever wants one more waits. A client
-// without any is forgotten. Many goroutines may use it at once.
+// Places bounds how many places each client has at one time: a client that wants one more waits. A
+// client without a place is forgotten. Many goroutines may use it at once.
 type Places struct {
 	most func(client string) int
 
@@ -16,20 +16,20 @@ type Places struct {
 	of map[string]*places
 }
 
-// places are those of one client.
+// places has the places of one client.
 type places struct {
 	free  *semaphore.Weighted
-	users int // that have a place or wait for one; guarded by Places.mu
+	users int // calls of Take that have a place or wait for one; guarded by Places.mu
 }
 
-// NewPlaces returns the places of clients, of which each has as many as most says. most is called
-// under a lock, when a client that has no place asks for one.
+// NewPlaces returns the places of clients. most returns how many places a client may have. It is
+// called under a mutex, when a client that is forgotten or new asks for a place.
 func NewPlaces(most func(client string) int) *Places {
 	return &Places{most: most, of: map[string]*places{}}
 }
 
-// Take waits for a place of the client until ctx ends. The caller calls Give unless there is an
-// error.
+// Take waits for a place of the client. It returns ctx's error if ctx ends first. Otherwise the
+// caller must call Give.
 func (p *Places) Take(ctx context.Context, client string) error {
 	p.mu.Lock()
 	own := p.of[client]

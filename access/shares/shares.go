@@ -1,28 +1,30 @@
 // Package shares shares a bounded number of places among clients.
 //
 // In: clients that take and give places. Out: a place, or why there is none. Guarantees: what one
-// client takes leaves room for others. Counts refuses who wants too many; with Places they wait.
+// client takes leaves room for others. Counts refuses a client that wants too many, and Places lets
+// it wait.
 package shares
 
 import "sync"
 
 // Counts counts the places taken in all, and by each client. Many goroutines may use it at once.
 type Counts struct {
-	// refuse returns why a client that has own of total gets no more; nil if it does.
+	// refuse is the argument of New.
 	refuse func(total, own int) error
 
 	mu    sync.Mutex
 	total int
-	of    map[string]int
+	of    map[string]int // by the client
 }
 
-// New makes counts. refuse is called under a lock.
+// New makes counts. refuse returns why a client with own of total taken places gets no further one;
+// nil if it gets one. It is called under a mutex.
 func New(refuse func(total, own int) error) *Counts {
 	return &Counts{refuse: refuse, of: map[string]int{}}
 }
 
-// Take counts one more of a client, for which the caller must call Give. Its error is that of
-// refuse.
+// Take counts one more place of a client. It returns the error of refuse if the client gets none.
+// Otherwise the caller must call Give.
 func (c *Counts) Take(client string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -51,10 +53,11 @@ func (c *Counts) Taken() int {
 	return c.total
 }
 
-// Dynamic bounds the places to most, and what one client may have of them to as many as are free
-// beside it (dynamic thresholds: Choudhury and Hahne, 1998). So a client alone gets half of them,
-// and n that want all they can get leave one of n+1 parts free. Many of them may take the last one.
-// Then the error is all, and for a client that alone has too many it is own.
+// Dynamic returns a function refuse for New. It bounds all places to most, and the places of one
+// client to as many as are free (dynamic thresholds: Choudhury and Hahne, 1998). So a client alone
+// gets half of the places, and n clients that take all they can get leave one part in n+1 free. If
+// many clients have taken even the last place, the error is all. If a client has as many as are
+// free, the error is own.
 func Dynamic(most int, all, own error) func(total, taken int) error {
 	return func(total, taken int) error {
 		switch free := most - total; {

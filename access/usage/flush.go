@@ -13,14 +13,15 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// flushRecords is how many records are written in one call.
+// flushRecords is how many records one call of Produce writes at most.
 const flushRecords = 1000
 
 // Run writes the totals every flushEvery, and once more when ctx ends; then it returns nil.
 func (m *Meter) Run(ctx context.Context) error {
 	for {
 		now := time.Now()
-		// At multiples of the interval, so that the bytes of a minute are collected when it ends.
+		// The timer fires at multiples of the interval, so that the bytes of a minute are collected
+		// when the minute ends.
 		timer := time.NewTimer(now.Truncate(flushEvery).Add(flushEvery).Sub(now))
 		select {
 		case <-ctx.Done():
@@ -77,9 +78,9 @@ func (m *Meter) changed() ([]totalKey, []kafka.Record) {
 	return keys, records
 }
 
-// record makes the record of a total.
+// record makes the record of a total. The bytes of streams become units only here.
 func (m *Meter) record(key totalKey, t *total) kafka.Record {
-	// Only invalid UTF-8 could make this fail, and all texts are valid.
+	// Only a text of invalid UTF-8 could make Marshal fail, and all texts here are valid.
 	value, _ := proto.MarshalOptions{Deterministic: true}.Marshal(&eventspb.Usage{
 		Node: m.cfg.Node, Epoch: m.cfg.Epoch, Sequence: m.sequence, Minute: key.minute,
 		Product: key.product, Key: key.key, Method: key.method,

@@ -30,7 +30,7 @@ type Counts struct {
 	Requests, Refused uint64
 	// Bytes of responses and notifications.
 	Bytes uint64
-	// Units weigh requests by what they cost: see docs/keys.md.
+	// Units are what the requests cost: see docs/keys.md.
 	Units uint64
 }
 
@@ -68,10 +68,11 @@ type totalKey struct {
 // total is what a subject used in a minute.
 type total struct {
 	Counts
-	// streamed is the part of Bytes that streams sent. Units does not include it yet.
+	// streamed is the part of Bytes that streams sent. Units does not include it: record adds its
+	// units.
 	streamed uint64
-	// streams is the highest number of open streams at a time, addresses that of addresses in their
-	// filters.
+	// streams is the highest number of streams that were open at one time, addresses the highest
+	// number of addresses in their filters.
 	streams, addresses uint64
 	// changed is true if the total was not written since it changed.
 	changed bool
@@ -89,7 +90,7 @@ type Meter struct {
 	mu     sync.Mutex
 	totals map[totalKey]*total
 	open   map[subject]open
-	all    map[*Stream]struct{}
+	all    map[*Stream]struct{} // the open streams
 	// minute is the current minute. It never goes back, even if the clock does: a past total may
 	// have been written and forgotten, and would begin again at 0 and replace what was written.
 	minute   int64
@@ -111,8 +112,8 @@ func New(cfg Config, deps Deps) (*Meter, error) {
 
 func minuteOf(t time.Time) int64 { return t.Unix() / 60 * 60 }
 
-// Count adds what a call used. method must come from a finite set: any name that only clients know
-// is "other".
+// Count adds what a call used. method must come from a finite set: the caller passes a name like
+// "other" for a method that it does not know.
 func (m *Meter) Count(product, key, method string, c Counts) {
 	if m == nil {
 		return
@@ -123,8 +124,8 @@ func (m *Meter) Count(product, key, method string, c Counts) {
 	m.add(subject{product, key, method}, c)
 }
 
-// add adds to the subject's total of this minute, and returns it. It returns nil if there are too
-// many totals; then the counts are lost.
+// add adds c to the subject's total of this minute, and returns the total. It returns nil if there
+// are too many totals; then the counts are lost.
 func (m *Meter) add(s subject, c Counts) *total {
 	key := totalKey{s, m.minute}
 	t := m.totals[key]
@@ -231,7 +232,8 @@ func (m *Meter) collect(s *Stream) {
 	}
 }
 
-// peak raises the highest numbers of the minute to those that are open now.
+// peak raises the total's highest numbers of streams and addresses in this minute to what is open
+// now.
 func (m *Meter) peak(s subject) {
 	t := m.add(s, Counts{})
 	if t == nil {

@@ -1,5 +1,5 @@
-// Package blobs is a bounded store of files on disk under hash keys, with the most recently used
-// ones in memory.
+// Package blobs is a bounded store of files on disk under hash keys. It keeps the most recently
+// used files in memory too.
 //
 // In: bytes with a type, under a key. Out: the same bytes, or nothing. Guarantees: Get never
 // returns other bytes than those that Put got, whatever happened to the disk or the process in
@@ -32,11 +32,12 @@ type Key [sha256.Size]byte
 // String is the key in hexadecimal.
 func (k Key) String() string { return hex.EncodeToString(k[:]) }
 
-// KeyOf is the key of bytes that are named by their own hash.
+// KeyOf returns the key of bytes that are named by their own hash.
 func KeyOf(body []byte) Key { return sha256.Sum256(body) }
 
-// Derived is the key of what is made from the blob of k. how says what is made, and with which
-// settings.
+// Derived returns the key of a blob that is made from the blob of k, such as a smaller picture. how
+// says what is made, and with which settings. The leading byte 1 keeps these hashes apart from
+// those of KeyOf (domain separation).
 func (k Key) Derived(how string) Key {
 	return sha256.Sum256(append(append([]byte{1}, k[:]...), how...))
 }
@@ -155,8 +156,8 @@ func (s *Store) Run(ctx context.Context) error {
 	}
 }
 
-// diskUses is how many reads from memory count as one use of the file: the order of the files needs
-// to be no finer.
+// diskUses is how many reads of a blob from memory count as one use of its file: the LRU order of
+// the files need not be more exact.
 const diskUses = 16
 
 // Get returns the blob of a key, from memory or from disk; false if there is none that can be read.
@@ -182,7 +183,8 @@ func (s *Store) Get(key Key) (*Blob, bool) {
 	return nil, false
 }
 
-// tellDropped counts a damaged file that was removed, and logs it: the first ones, then ever fewer.
+// tellDropped counts a damaged file that was removed. It logs the first ten files, then only the
+// 16th, 32nd, 64th and so on.
 func (s *Store) tellDropped(key Key, err error) {
 	s.metrics.errors.Inc()
 	s.metrics.dropped.Inc()
@@ -195,7 +197,7 @@ func (s *Store) tellDropped(key Key, err error) {
 func (s *Store) Has(key Key) bool { return s.memory.has(key) || s.disk.has(key) }
 
 // Put stores a blob and returns it. If the file cannot be written, because the disk is full for
-// example, the blob is in memory only, and Put logs it.
+// example, Put logs that, and the blob is in memory only, or nowhere if it is too large for memory.
 func (s *Store) Put(key Key, mediaType string, body []byte) *Blob {
 	blob := newBlob(mediaType, body)
 	s.memory.put(key, blob)

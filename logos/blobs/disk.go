@@ -22,18 +22,18 @@ import (
 // SHA-256 of the body, and the body.
 const magic = "mlblob1\n"
 
-// touchAfter is the age at which a use renews a file's modification time. The order of use, which a
-// restart reads from these times, is as exact as that.
+// touchAfter is the age at which a use renews a file's modification time. So the LRU order after a
+// restart, which is read from these times, is exact to an hour.
 const touchAfter = time.Hour
 
 var errCorrupt = errors.New("the file is not what was written")
 
-// disk is the store's files, in an LRU order bounded by bytes.
+// disk has the store's files in LRU order, and bounds their bytes.
 type disk struct {
 	dir   string
-	limit int64
+	limit int64 // bytes
 	mu    sync.Mutex
-	used  int64
+	used  int64      // bytes
 	order *list.List // of *file, the last used first
 	byKey map[Key]*list.Element
 }
@@ -41,7 +41,7 @@ type disk struct {
 type file struct {
 	key     Key
 	size    int64
-	touched time.Time
+	touched time.Time // modification time, which use renews
 }
 
 func newDisk(dir string, limit int64) *disk {
@@ -53,8 +53,8 @@ func (d *disk) path(key Key) string {
 	return filepath.Join(d.dir, name[:2], name[2:])
 }
 
-// scan reads which files there are, orders them by modification time, and removes the oldest if
-// they are over the limit. It also removes the temporary files of a process that was killed.
+// scan finds the files, orders them by modification time, and removes the oldest until the others
+// are within the limit. It also removes the temporary files of a process that was killed.
 func (d *disk) scan() error {
 	var found []*file
 	var temporary []string
@@ -68,11 +68,11 @@ func (d *disk) scan() error {
 		}
 		raw, err := hex.DecodeString(filepath.Base(filepath.Dir(path)) + entry.Name())
 		if err != nil || len(raw) != len(Key{}) {
-			return nil // not a blob: the log of names, or somebody else's
+			return nil // not a blob: the log of names, or a file of somebody else
 		}
 		info, err := entry.Info()
 		if err != nil {
-			return nil // it was removed meanwhile
+			return nil // the file was removed meanwhile
 		}
 		found = append(found, &file{Key(raw), info.Size(), info.ModTime()})
 		return nil
@@ -118,7 +118,8 @@ func (d *disk) read(key Key) (*Blob, error) {
 	return nil, err
 }
 
-// use moves the file to the front of the order; false if there is no file.
+// use moves the file to the front of the LRU order, and renews its modification time if that is
+// older than touchAfter. It returns false if there is no file.
 func (d *disk) use(key Key) bool {
 	d.mu.Lock()
 	element, ok := d.byKey[key]
@@ -154,8 +155,8 @@ func parse(raw []byte) (*Blob, error) {
 	return newBlob(mediaType, body), nil
 }
 
-// write writes a temporary file and renames it, so that no half-written file has a key. It does
-// nothing if there is a file already.
+// write writes a temporary file and renames it, so that no half-written file stands under a key. It
+// does nothing if the key has a file already.
 func (d *disk) write(key Key, blob *Blob) error {
 	if d.use(key) {
 		return nil
@@ -195,7 +196,8 @@ func (d *disk) write(key Key, blob *Blob) error {
 	return nil
 }
 
-// shrink removes the least recently used files until the others are within the limit.
+// shrink removes the least recently used files until the others are within the limit. The caller
+// holds mu, as it does for remove.
 func (d *disk) shrink() {
 	for d.used > d.limit && d.order.Len() > 0 {
 		d.remove(d.order.Back())
@@ -215,7 +217,7 @@ func (d *disk) remove(element *list.Element) {
 	d.order.Remove(element)
 	delete(d.byKey, f.key)
 	d.used -= f.size
-	_ = os.Remove(d.path(f.key)) // if it stays, the next scan counts it again
+	_ = os.Remove(d.path(f.key)) // if this fails, the next scan counts the file again
 }
 
 func (d *disk) stats() (files int, bytes int64) {

@@ -7,9 +7,9 @@ import (
 
 // memory is an LRU cache of blobs, bounded by bytes. (golang-lru bounds by entries only.)
 type memory struct {
-	limit int64
+	limit int64 // bytes
 	mu    sync.Mutex
-	used  int64
+	used  int64      // bytes
 	order *list.List // of *kept, the last used first
 	byKey map[Key]*list.Element
 }
@@ -17,18 +17,19 @@ type memory struct {
 type kept struct {
 	key  Key
 	blob *Blob
-	uses uint32
+	uses uint32 // calls of get
 }
 
-// overhead is about what an entry takes beside its body: map entry, list element and Blob.
+// overhead is about how many bytes an entry takes besides its body: map entry, list element and
+// Blob.
 const overhead = 300
 
 func newMemory(limit int64) *memory {
 	return &memory{limit: limit, order: list.New(), byKey: map[Key]*list.Element{}}
 }
 
-// get returns the blob, nil if it is not in memory. uses is how often get has returned it since it
-// was put.
+// get returns the blob; nil if it is not in memory. uses is how often get has returned the blob
+// since put stored it.
 func (m *memory) get(key Key) (blob *Blob, uses uint32) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -48,8 +49,8 @@ func (m *memory) has(key Key) bool {
 	return m.byKey[key] != nil
 }
 
-// put keeps a blob that has at most an eighth of the limit: a larger one would push out too many
-// others.
+// put stores a blob. It does nothing if the blob takes more than an eighth of the limit: such a
+// blob would push out too many others.
 func (m *memory) put(key Key, blob *Blob) {
 	size := int64(len(blob.Body)) + overhead
 	if size > m.limit/8 {

@@ -11,7 +11,7 @@ type metrics struct {
 	errors prometheus.Counter
 	// dropped counts damaged files that were removed.
 	dropped prometheus.Counter
-	// The series of hits, so that a read need not look them up.
+	// memory, disk and none are the series of hits: a read then need not look its series up.
 	memory, disk, none prometheus.Counter
 }
 

@@ -24,10 +24,11 @@ func nameOf(text string) name {
 	return name(sum[:16])
 }
 
-// Name is the blob that a name points to, and since when.
+// Name says to which blob a name points, and since when.
 type Name struct {
 	Key Key
-	// At is cut to the second after a restart.
+	// At is the time that Point was given. After a restart it is cut to whole seconds, as the log
+	// has them.
 	At time.Time
 }
 
@@ -35,16 +36,16 @@ type Name struct {
 // bytes of the SHA-256 of these three.
 const nameRecord = 16 + len(Key{}) + 4 + 4
 
-// names maps URLs to blobs: an LRU cache, and a log of records of one size from which it is loaded
-// at start. A record that is torn or damaged is skipped.
+// names maps names, such as URLs, to blobs. It is an LRU cache, which a log of fixed-size records
+// restores at a start. A removed name has the zero Key, in the cache and in the log.
 type names struct {
 	path    string
 	limit   int
 	mu      sync.Mutex
 	known   *lru.Cache[name, Name]
-	out     *os.File
-	buffer  *bufio.Writer
-	records int // in the log, outdated ones too
+	out     *os.File      // the log; nil before load and after close
+	buffer  *bufio.Writer // of out; nil like out
+	records int           // in the log, outdated ones too
 }
 
 func newNames(path string, limit int) *names {
@@ -52,10 +53,11 @@ func newNames(path string, limit int) *names {
 	return &names{path: path, limit: limit, known: known}
 }
 
-// Point makes a name (a URL) point to a blob. The zero Key removes the name.
+// Point makes a name, such as a URL, point to the blob with this key. The zero Key removes the
+// name.
 func (s *Store) Point(text string, key Key, at time.Time) { s.names.point(nameOf(text), Name{key, at}) }
 
-// Lookup returns the blob that a name points to; false if there is none.
+// Lookup returns the key of the blob that a name points to; false if the name points to none.
 func (s *Store) Lookup(text string) (Name, bool) {
 	found, ok := s.names.known.Get(nameOf(text))
 	return found, ok && found.Key != Key{}
@@ -88,7 +90,8 @@ func decodeName(record []byte) (name, Name, bool) {
 }
 
 // load reads the log and rewrites it, without records that are torn, damaged or outdated. skipped
-// counts the damaged ones. A log that cannot be read is put aside: damaged is why.
+// counts the damaged records. If the log cannot be read, load puts it aside, starts a new one, and
+// returns the error of reading as damaged.
 func (n *names) load() (skipped int, damaged, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -107,7 +110,8 @@ func (n *names) load() (skipped int, damaged, err error) {
 	return skipped, damaged, n.rewrite()
 }
 
-// read adds the records of a log. It skips damaged ones, and stops at a torn end.
+// read adds the records of a log to the cache. It skips and counts damaged records, and stops at a
+// last record that is cut off.
 func (n *names) read(in io.Reader) (skipped int, err error) {
 	reader := bufio.NewReaderSize(in, 1<<16)
 	record := make([]byte, nameRecord)
@@ -127,7 +131,8 @@ func (n *names) read(in io.Reader) (skipped int, err error) {
 	}
 }
 
-// rewrite replaces the log by one that has each known name once.
+// rewrite replaces the log by one that has each name of the cache once, the least recently used
+// first.
 func (n *names) rewrite() error {
 	pending, err := os.OpenFile(n.path+".new", os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -156,8 +161,8 @@ func (n *names) rewrite() error {
 	return nil
 }
 
-// flush writes what is buffered. It rewrites the log instead if more than about half of its records
-// are outdated, or if the write fails.
+// flush writes the records in the buffer. It rewrites the log instead if more than about half of
+// its records are outdated, or if the write fails.
 func (n *names) flush() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -20,8 +20,8 @@ import (
 	"github.com/mintlake/mintlake/logos/picture"
 )
 
-// childEnv is the environment variable that makes this program a decoder; its value is a childSpec.
-// A decoder has no other variable but GOTRACEBACK.
+// childEnv is the environment variable that makes this program a decoder. Its value is a childSpec
+// in JSON. A decoder gets only this variable and GOTRACEBACK.
 const childEnv = "MINTLAKE_DECODER_CHILD"
 
 // replyFD is the file descriptor that replies go to. Requests come from standard input; standard
@@ -35,8 +35,9 @@ type childSpec struct {
 	MemoryBytes uint64 `json:"memory_bytes"`
 }
 
-// childCPUSeconds is a limit that the kernel keeps. It ends a child whose parent cannot, because it
-// is stopped for example. A running parent ends the child long before.
+// childCPUSeconds is the processor time after which the kernel ends a child. It matters only if the
+// parent cannot end the child, for example because the parent is stopped. A running parent ends the
+// child long before.
 const childCPUSeconds = 600
 
 // mainCalled says that main has called MaybeRunChild. Without that call a child would run the whole
@@ -89,12 +90,12 @@ func runChild(spec childSpec) error {
 	}
 }
 
-// confine gives up what decoding does not need. From here on this process can map only
-// spec.MemoryBytes more, and cannot write files or leave a core dump. Its parent has seen to it
-// that it cannot gain privileges: see process.run.
+// confine gives up what decoding does not need. After it this process can map only spec.MemoryBytes
+// more, and cannot write files or leave a core dump. Its parent has seen to it that it cannot gain
+// privileges: see process.run.
 func confine(spec childSpec) error {
-	// If the machine runs out of memory, the kernel shall end this process first. It works without
-	// this setting, too, so an error is ignored.
+	// If the machine runs out of memory, the kernel is to end this process before others. Decoding
+	// works without this setting too, so an error is ignored.
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("900"), 0o600)
 	mapped, err := mappedBytes()
 	if err != nil {
@@ -126,8 +127,9 @@ func mappedBytes() (uint64, error) {
 	return pages * uint64(os.Getpagesize()), nil
 }
 
-// answer serves one request. It compiles the codecs that the request needs before it sends begun:
-// that time must not count as the picture's.
+// answer serves one request. It compiles the codecs that the request needs before it sends the byte
+// begun. The parent counts the picture's processor time from that byte on, and compiling must not
+// count.
 func answer(out io.Writer, asked *request, body []byte) error {
 	if picture.Sniff(body) == picture.AVIF {
 		avif.InitDecoder()
@@ -157,7 +159,7 @@ func answer(out io.Writer, asked *request, body []byte) error {
 }
 
 // tidyAbove is the heap size, in bytes, above which a child returns memory to the system after a
-// picture. It may be idle for long.
+// picture: the child may be idle for minutes.
 const tidyAbove = 48 << 20
 
 func tidy() {

@@ -5,8 +5,8 @@
 // memory than its budget costs one child process and nothing else; the caller gets
 // picture.ErrBudget, and the picture is not decoded again. A decoder is this same executable
 // started again, without our environment and file descriptors, and with limits that the kernel
-// keeps. It ends with its parent. Decoders are kept for the next picture for a while, and replaced
-// after some use.
+// enforces. It ends with its parent. After a picture a decoder waits for the next one. It is ended
+// when it waits too long, and replaced after some use.
 //
 // Call MaybeRunChild first thing in main, and in TestMain of tests that use a Pool.
 package decoder
@@ -48,9 +48,9 @@ type Config struct {
 	// memoryBytes is what one decoder may use besides its program. Default 1 GiB: a picture of
 	// 16,777,216 pixels at 16 bits a channel needs half of it.
 	memoryBytes uint64
-	// idle is how long a decoder waits for the next picture. Default 2 min.
+	// idle is how long a decoder waits for the next picture before it is ended. Default 2 min.
 	idle time.Duration
-	// Limits of pictures.
+	// Limits bound the structure of pictures: see package picture.
 	Limits picture.Limits
 }
 
@@ -84,8 +84,8 @@ type Pool struct {
 	cfg     Config
 	log     *slog.Logger
 	metrics *metrics
-	running *semaphore.Weighted
-	refused *lru.Cache[[sha256.Size]byte, string] // why, by the picture's hash
+	running *semaphore.Weighted                   // bounds the decoders that work
+	refused *lru.Cache[[sha256.Size]byte, string] // why a picture exceeded its budget, by its hash
 
 	mu     sync.Mutex
 	idle   []*process // the last used at the end
@@ -112,13 +112,14 @@ func New(cfg Config, deps Deps) (*Pool, error) {
 // Inspect says what a picture is, see picture.Inspect. An error wraps one of package picture, wraps
 // ErrUnavailable, or is the context's. The context only bounds the time to wait for a decoder.
 func (p *Pool) Inspect(ctx context.Context, body []byte) (picture.Info, error) {
-	given, _, err := p.do(ctx, &request{Ask: askInspect, Limits: p.cfg.Limits}, body)
+	given, _, err := p.ask(ctx, &request{Ask: askInspect, Limits: p.cfg.Limits}, body)
 	return given.Info, err
 }
 
 // Make returns a variant of a picture and its kind, see picture.Make. Errors are those of Inspect.
 func (p *Pool) Make(ctx context.Context, body []byte, kind string, variant picture.Variant) ([]byte, string, error) {
-	given, made, err := p.do(ctx, &request{Ask: askMake, Kind: kind, Variant: variant, Limits: p.cfg.Limits}, body)
+	given, made, err := p.ask(ctx, &request{Ask: askMake, Kind: kind, Variant: variant, Limits: p.cfg.Limits}, body)
+	// A picture may have taken the child over, so the child is not trusted.
 	if err == nil && picture.Sniff(made) != given.Kind {
 		return nil, "", fmt.Errorf("%w: the decoder made something else", picture.ErrBroken)
 	}
@@ -138,9 +139,9 @@ func (p *Pool) Close() {
 	}
 }
 
-// do lets a decoder answer a request. It refuses, without a decoder, a picture whose structure is
-// out of bounds or that has exceeded its budget before.
-func (p *Pool) do(ctx context.Context, asked *request, body []byte) (reply, []byte, error) {
+// ask lets a decoder answer a request. It refuses a picture without a decoder if the structure is
+// out of bounds, or if the picture has exceeded its budget before.
+func (p *Pool) ask(ctx context.Context, asked *request, body []byte) (reply, []byte, error) {
 	budget, err := p.budget(body)
 	if err != nil {
 		p.metrics.pictures.WithLabelValues(outcomeRefused).Inc()
@@ -189,8 +190,9 @@ func (p *Pool) budget(body []byte) (time.Duration, error) {
 	return p.cfg.CPU + time.Duration(float64(p.cfg.CPUPerMegapixel)*float64(pixels)/1e6), nil
 }
 
-// attempts asks a decoder, and a second one if the first ended without an answer: the machine may
-// have ended it. If both end, the picture is the cause.
+// attempts asks a decoder. If that ends without an answer, attempts asks a second one: the kernel
+// may have ended the first because the machine had no memory left. If both end, the picture is the
+// cause.
 func (p *Pool) attempts(asked *request, body []byte, budget time.Duration) (reply, []byte, error) {
 	var last error
 	for range 2 {
@@ -249,7 +251,7 @@ func (p *Pool) put(child *process) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		go p.end(child, endClosed)
+		go p.end(child, endClosed) // not here: end waits for the child, and mu is held
 		return
 	}
 	child.idle = time.AfterFunc(p.cfg.idle, func() { p.expire(child) })
@@ -269,11 +271,13 @@ func (p *Pool) expire(child *process) {
 	}
 }
 
+// end kills a decoder, waits for its end and counts it.
 func (p *Pool) end(child *process, reason string) {
 	child.kill()
 	p.ended(reason)
 }
 
+// ended counts a decoder that is already gone.
 func (p *Pool) ended(reason string) {
 	p.metrics.processes.Dec()
 	p.metrics.ends.WithLabelValues(reason).Inc()

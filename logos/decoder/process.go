@@ -56,19 +56,20 @@ func startProcess(spec childSpec) (*process, error) {
 	started := make(chan error, 1)
 	go p.run(started)
 	err = <-started
-	_ = repliesWrite.Close() // the child has its own
+	_ = repliesWrite.Close() // the child has its own copy
 	if err != nil {
-		_ = stdin.Close() // a command that did start and failed has closed it
+		_ = stdin.Close() // Start closes it too when it fails, but run may have failed before Start
 		return nil, errors.Join(fmt.Errorf("start: %w", err), repliesRead.Close())
 	}
 	return p, nil
 }
 
-// run starts the child and waits for it, all on one locked thread. The kernel sends the death
+// run starts the child and waits for its end, all on one locked thread. The kernel sends the death
 // signal (Pdeathsig) when the thread that started the child ends, and Go may end threads that are
-// not locked. The thread has given up the right to gain privileges, which all threads of the child
-// inherit. (The child itself could give it up for one of its threads only.) So run does not unlock
-// the thread, which ends with run and is not used for anything else.
+// not locked. PR_SET_NO_NEW_PRIVS takes the right to gain privileges from one thread and from the
+// processes that it starts, so all threads of the child lack it. (The child itself could set it for
+// one of its threads only.) As the thread has lost that right, run never unlocks it: Go then ends
+// the thread together with run, and runs nothing else on it.
 func (p *process) run(started chan<- error) {
 	runtime.LockOSThread()
 	err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
@@ -88,14 +89,14 @@ func (p *process) run(started chan<- error) {
 func (p *process) cpu() time.Duration {
 	var spent unix.Timespec
 	if unix.ClockGettime(int32(^p.cmd.Process.Pid<<3|2), &spent) != nil {
-		return 0 // it has ended: the next read of its pipe fails
+		return 0 // the child has ended: the next read of its pipe fails
 	}
 	return time.Duration(spent.Nano())
 }
 
 // kill ends the child and waits for its end. The child has no state to lose.
 func (p *process) kill() {
-	_ = p.cmd.Process.Kill() // fails only if it has ended already
+	_ = p.cmd.Process.Kill() // fails only if the child has ended already
 	<-p.exited
 	_ = p.stdin.Close()
 	_ = p.replies.Close()
@@ -118,8 +119,9 @@ var (
 	errDied = errors.New("the decoder ended")
 )
 
-// exchange sends a request and waits for the reply. cpu bounds the processor time from begun on,
-// wall the time of the whole exchange. After an error the child must not be used again.
+// exchange sends a request and waits for the reply. cpu bounds the processor time after the child
+// has sent the byte begun, wall the time of the whole exchange. After an error the child must not
+// be used again.
 func (p *process) exchange(asked *request, body []byte, cpu, wall time.Duration) (given reply, made []byte, err error) {
 	p.uses++
 	began := make(chan time.Duration, 1)
@@ -141,7 +143,7 @@ func (p *process) exchange(asked *request, body []byte, cpu, wall time.Duration)
 	}()
 	wallTimer := time.NewTimer(wall)
 	defer wallTimer.Stop()
-	cpuTimer := time.NewTimer(2 * wall) // set when the decoding begins
+	cpuTimer := time.NewTimer(2 * wall) // later than wallTimer; reset when the decoding begins
 	defer cpuTimer.Stop()
 	var baseline time.Duration // the child's processor time at begun
 	for {
@@ -157,11 +159,12 @@ func (p *process) exchange(asked *request, body []byte, cpu, wall time.Duration)
 		case <-cpuTimer.C:
 			left := baseline + cpu - p.cpu()
 			if left > 0 && p.alive() {
-				// The child uses one core at most, so left lasts at least that long.
+				// The child uses one core at most, so the timer may wait for left: the budget
+				// cannot be used up sooner.
 				cpuTimer.Reset(max(left, 5*time.Millisecond))
 				continue
 			}
-			if p.alive() { // else the read fails, and done is closed
+			if p.alive() { // otherwise the goroutine's read fails, and done is closed next
 				p.kill()
 				<-done
 				return reply{}, nil, fmt.Errorf("%w: %s", errCPU, cpu)

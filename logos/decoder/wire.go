@@ -59,7 +59,7 @@ func failureOf(err error) string {
 }
 
 // send writes a message: the length of its head, the head as JSON, the length of its body, the
-// body.
+// body. A length is a big-endian number of 32 bits.
 func send(w io.Writer, head any, body []byte) error {
 	text, err := json.Marshal(head)
 	if err != nil {
@@ -88,7 +88,7 @@ func receive(r io.Reader, head any) ([]byte, error) {
 	return part(r, maxBody)
 }
 
-// part reads a head or a body: its length, at most most, and as many bytes.
+// part reads a head or a body: its length, and as many bytes. A length above most is an error.
 func part(r io.Reader, most uint32) ([]byte, error) {
 	var size [4]byte
 	if _, err := io.ReadFull(r, size[:]); err != nil {
@@ -98,7 +98,7 @@ func part(r io.Reader, most uint32) ([]byte, error) {
 	if length > most {
 		return nil, fmt.Errorf("a part of %d bytes", length)
 	}
-	// The buffer grows with the bytes that come, so a false length costs at most 1 MiB.
+	// The buffer grows with the bytes that arrive, so a false length costs at most 1 MiB.
 	var data bytes.Buffer
 	data.Grow(int(min(length, 1<<20)) + bytes.MinRead)
 	if n, err := io.CopyN(&data, r, int64(length)); n < int64(length) {

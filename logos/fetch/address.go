@@ -51,9 +51,9 @@ func Public(address netip.Addr) bool {
 }
 
 // numericHost reports whether a host is a number in a notation that inet_aton accepts, such as
-// 2130706433, 0x7f.1, 0177.0.0.1 or 127.1: such hosts have got past address checks. A host whose
-// last label is a number cannot be a domain name (WHATWG URL, "ends in a number"). Addresses in the
-// usual notation, such as 127.0.0.1, are not meant.
+// 2130706433, 0x7f.1, 0177.0.0.1 or 127.1: attackers have used such hosts to get past address
+// checks. A host whose last label is a number cannot be a domain name (WHATWG URL, "ends in a
+// number"). numericHost returns false for an address in the usual notation, such as 127.0.0.1.
 func numericHost(host string) bool {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return false

@@ -21,19 +21,19 @@ func (f *Fetcher) Fetch(ctx context.Context, uri string) (*Response, error) {
 	return f.Do(ctx, Request{URI: uri})
 }
 
-// Do fetches a request. Every error is an *Error.
+// Do is like Fetch, with the options of a Request. Every error is an *Error.
 func (f *Fetcher) Do(ctx context.Context, request Request) (*Response, error) {
 	started := time.Now()
 	if request.Accept == "" {
 		request.Accept = "*/*"
 	}
 	response, err := f.fetchURI(ctx, &request)
-	f.metrics.done(err, response, time.Since(started))
+	f.metrics.count(err, response, time.Since(started))
 	return response, err
 }
 
-// fetchURI returns the payload of a data URI, or else asks the URI's URLs within the whole Timeout.
-// If ctx ended, the error is ctx's, whatever failed last.
+// fetchURI returns the payload of a data URI. For any other URI it asks the URLs, all within
+// Config.Timeout. If ctx has ended, the error is ctx's, whatever failed last.
 func (f *Fetcher) fetchURI(ctx context.Context, request *Request) (*Response, error) {
 	found, err := f.resolve(request.URI)
 	if err != nil {
@@ -69,9 +69,9 @@ type outcome struct {
 	failed   *Error
 }
 
-// race asks the first URL. It asks the next one when one has failed, or hedgeDelay after the last
-// one was asked. The first good response wins, and the other requests are canceled. If all fail, it
-// returns the last retryable error, or else the last error.
+// race asks the first URL. It asks the next one whenever one has failed, or hedgeDelay after it
+// asked the last one. The first good response wins, and the other requests are canceled. If all
+// URLs fail, race returns the last retryable error, or else the last error.
 func (f *Fetcher) race(ctx context.Context, found *target, request *Request) (*Response, *Error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -117,7 +117,8 @@ func (f *Fetcher) race(ctx context.Context, found *target, request *Request) (*R
 	}
 }
 
-// try fetches one URL. If the target has several, each may take TryTimeout at most.
+// try fetches one URL of the target, unless its host must not be asked now. If the target has
+// several URLs, each may take TryTimeout at most.
 func (f *Fetcher) try(ctx context.Context, u *url.URL, found *target, request *Request) (*Response, *Error) {
 	host, url := hostPort(u), u.String()
 	if failed := f.health.refuse(host, url); failed != nil {
@@ -225,9 +226,12 @@ func (f *Fetcher) read(ctx context.Context, answer *http.Response) ([]byte, *Err
 	return body, nil
 }
 
-// smallBody is how much of any body is read; what is longer counts against Config.Large.
+// smallBody is how many bytes of a body are read without a place. A longer body waits for one of
+// the Config.Large places before the rest is read.
 const smallBody = 64 << 10
 
+// readAll reads a body. It holds one of the Config.Large places while it reads what comes after
+// smallBody bytes.
 func (f *Fetcher) readAll(ctx context.Context, reader io.Reader) ([]byte, error) {
 	if f.large == nil {
 		return io.ReadAll(reader)
@@ -258,7 +262,7 @@ func retryAfter(header http.Header, now time.Time) time.Duration {
 	if err != nil || seconds < 0 {
 		return 0
 	}
-	// In seconds, because a huge number would overflow a Duration.
+	// Bounded as seconds, because a huge number would overflow a Duration.
 	seconds = min(seconds, int(maxRetryAfter/time.Second))
 	return time.Duration(seconds) * time.Second
 }

@@ -7,7 +7,8 @@ import (
 
 // BrowserURL writes a URL the way browsers read it (https://url.spec.whatwg.org): without line
 // breaks and tabs, with slashes for backslashes, with two slashes behind http: and https:, and with
-// percent-encoded what may not stand in a path or query. Other texts keep all but the line breaks.
+// percent-encoding for the characters that may not stand in a path or query. Of a text without the
+// scheme http or https, only line breaks, tabs and surrounding white space are removed.
 func BrowserURL(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if r == '\t' || r == '\n' || r == '\r' {
@@ -70,8 +71,8 @@ func Fetchable(uri string) bool {
 	return err == nil
 }
 
-// badPorts are those that browsers do not fetch from, because of the protocols there
-// (https://fetch.spec.whatwg.org/#port-blocking).
+// badPorts are the ports that browsers do not fetch from, because servers of other protocols use
+// them (https://fetch.spec.whatwg.org/#port-blocking).
 var badPorts = map[int]bool{
 	0: true, 1: true, 7: true, 9: true, 11: true, 13: true, 15: true, 17: true, 19: true, 20: true, 21: true, 22: true, 23: true, 25: true, 37: true, 42: true,
 	43: true, 53: true, 69: true, 77: true, 79: true, 87: true, 95: true, 101: true, 102: true, 103: true, 104: true, 109: true, 110: true, 111: true, 113: true,

@@ -21,9 +21,11 @@ const (
 	zstdMemory = 8 << 20
 )
 
-// content returns the reader of a body without its content codings, as browsers see it: names that
-// are no coding (aws-chunked, utf-8, binary, none …) are ignored, and so are gzip and zstd where
-// the body does not begin like it. gzip alone is the transport's. The caller bounds what is read.
+// content returns a reader that undoes the content codings of a body, as browsers do. It ignores
+// names that are no coding (aws-chunked, utf-8, binary, none …), and the codings gzip and zstd
+// where the body does not begin like one. A body whose only coding is gzip comes here decoded
+// already: net/http's transport decodes it. coded is true if there is a coding to undo. limit
+// bounds the coded bytes. The caller must bound the decoded ones.
 func content(answer *http.Response, limit int64) (body io.Reader, coded bool, failed *Error) {
 	body = answer.Body
 	var codings []string
@@ -65,9 +67,9 @@ func decode(body *bufio.Reader, coding string) (io.Reader, error) {
 		if err != nil {
 			return nil, err
 		}
-		return decoder, nil // synchronous, with one goroutine: nothing to close
+		return decoder, nil // concurrency 1 starts no goroutine, so nothing must be closed
 	case coding == "deflate" && head[0]&0x0f == 8 && (uint(head[0])<<8|uint(head[1]))%31 == 0:
-		// RFC 1950, 2.2
+		// A header of zlib (RFC 1950, 2.2). The next case is for servers that leave it out.
 		return zlib.NewReader(body)
 	case coding == "deflate":
 		return flate.NewReader(body), nil

@@ -28,7 +28,7 @@ func parseDataURI(uri string, limit int64) (*dataPayload, error) {
 	}
 	text, err := url.PathUnescape(payload)
 	if err != nil {
-		// Data URIs written by hand have a % that encodes nothing.
+		// Data URIs that people write by hand may have a % that encodes nothing.
 		text = payload
 	}
 	body := []byte(text)

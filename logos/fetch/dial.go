@@ -26,13 +26,13 @@ const maxAddresses = 4
 // DNS rebinding gains nothing. The transport reaches the network through it only.
 type dialer struct {
 	resolver  Resolver
-	allowed   map[string]bool
+	allowed   map[string]bool // host:port pairs that may be on private addresses
 	isGateway func(host string) bool
 	timeout   time.Duration
-	// addresses are where hosts (host:port) were last connected to.
+	// addresses are the addresses at which hosts (host:port) were last asked for a connection.
 	addresses *lru.Cache[string, netip.Addr]
-	// connect opens a connection to a checked address. Tests replace it, to put a local server
-	// behind public addresses.
+	// connect opens a connection to a checked address. private is true if the address need not be
+	// public. Tests replace connect, to put a local server behind public addresses.
 	connect func(ctx context.Context, address netip.Addr, port string, private bool) (net.Conn, error)
 }
 
@@ -88,7 +88,8 @@ func (d *dialer) DialContext(ctx context.Context, network, address string) (net.
 	return nil, last
 }
 
-// lookup returns the addresses of a host, which may itself be one; IPv4 comes first.
+// lookup returns the addresses of a host, IPv4 first. A host that is an address itself is returned
+// as it is.
 func (d *dialer) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	if literal, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{literal}, nil
@@ -120,7 +121,7 @@ func (d *dialer) lookup(ctx context.Context, host string) ([]netip.Addr, error) 
 func (d *dialer) dialAddress(ctx context.Context, address netip.Addr, port string, private bool) (net.Conn, error) {
 	plain := net.Dialer{
 		Timeout: d.timeout,
-		// The socket's own address is checked again, in case the code above is wrong.
+		// The address that the socket really uses is checked again, in case DialContext has a bug.
 		Control: func(_, address string, _ syscall.RawConn) error {
 			at, err := netip.ParseAddrPort(address)
 			if err != nil || (!private && !Public(at.Addr())) {
@@ -158,14 +159,15 @@ func (d *dialer) DialTLSContext(ctx context.Context, network, address string) (n
 
 func newTransport(d *dialer, cfg Config) *http.Transport {
 	return &http.Transport{
-		// Never the environment's proxy: it would resolve names itself, without our check.
+		// The environment's proxy is never used: it would resolve names itself, without our check.
 		Proxy:                  nil,
 		DialContext:            d.DialContext,
 		DialTLSContext:         d.DialTLSContext,
 		ResponseHeaderTimeout:  cfg.TryTimeout,
 		MaxResponseHeaderBytes: 64 << 10,
-		MaxIdleConns:           max(64, 8*cfg.PerHost), // what others leave to a host is an eighth
-		// With fewer, most requests to a busy host would need a new connection and handshake.
+		MaxIdleConns:           max(64, 8*cfg.PerHost), // one host may hold an eighth of them
+		// With fewer idle connections, most requests to a busy host would need a new connection and
+		// handshake.
 		MaxIdleConnsPerHost: cfg.PerHost,
 		MaxConnsPerHost:     0, // hostLimit bounds requests
 		IdleConnTimeout:     15 * time.Second,

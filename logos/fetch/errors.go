@@ -31,7 +31,8 @@ const (
 	ClassTimeout Class = "timeout"
 	// ClassRedirects is too many redirects, or one without a target.
 	ClassRedirects Class = "redirects"
-	// ClassHTTPStatus is an answer with another status than 200.
+	// ClassHTTPStatus is an answer with another status than 200 or 203. A 304 that the request
+	// asked for is no failure either.
 	ClassHTTPStatus Class = "http_status"
 	// ClassTooLarge is a body, after decompression, or a header over its limit.
 	ClassTooLarge Class = "too_large"
@@ -61,12 +62,12 @@ const (
 	// ClassHostDown is a fetch that made no request: the host failed several times in a row and its
 	// next trial is not due.
 	ClassHostDown Class = "host_down"
-	// ClassHostBusy is a fetch that made no request, or not to the end of its redirects: others
-	// wait, and the host's domain or address has its share of the fetches under way.
+	// ClassHostBusy is a fetch that was not admitted, at its first request or at a redirect: the
+	// host's domain or address already has its share of the fetches under way.
 	ClassHostBusy Class = "host_busy"
 	// ClassCanceled is a fetch whose caller went away; it says nothing about the URI.
 	ClassCanceled Class = "canceled"
-	// ClassOK is no failure; ClassOf(nil).
+	// ClassOK is the class of a fetch that did not fail, ClassOf(nil).
 	ClassOK Class = "ok"
 )
 
@@ -86,7 +87,7 @@ type Error struct {
 	// Status of the answer when Class is ClassHTTPStatus, else 0.
 	Status int
 	// RetryAfter is how long the server asked us to wait; 0 if it did not. For ClassHostPaused,
-	// ClassHostDown and ClassHostBusy it is how long the host is not asked yet.
+	// ClassHostDown and ClassHostBusy it is how long the host must not be asked yet.
 	RetryAfter time.Duration
 	// DownFor is how long the host has been failing when Class is ClassHostDown. When it is
 	// ClassHostPaused, DownFor is how long the host has answered nothing but requests for a pause.
@@ -180,7 +181,7 @@ func retryableStatus(status int, gateway bool) bool {
 }
 
 // classify turns what net/http returned into an Error. An *Error within err is returned as it is.
-// parent is the context of the request: if it has ended, the class is that of its end.
+// parent is the context of the request: if it has ended, the class is that of its error.
 func classify(parent context.Context, err error) *Error {
 	var failed *Error
 	if errors.As(err, &failed) {

@@ -28,9 +28,9 @@ import (
 const (
 	// connectTimeout bounds one connection and one TLS handshake.
 	connectTimeout = 4 * time.Second
-	// maxRedirects followed for one URL.
+	// maxRedirects is how many redirects are followed for one URL.
 	maxRedirects = 5
-	// userAgent of every request.
+	// userAgent is sent with every request.
 	userAgent = "Mintlake/1 (+https://github.com/mintlake/mintlake)"
 )
 
@@ -52,8 +52,8 @@ type Config struct {
 	// PerGateway is PerHost for the hosts of the configured gateways, which serve most tokens.
 	// Default 16.
 	PerGateway int
-	// Large is how many bodies of more than 64 KiB may be read at once; a further one waits within
-	// its time. 0 means any number.
+	// Large is how many bodies of more than 64 KiB may be read at once. A further body waits for
+	// its turn, within the time limits of its fetch. 0 means any number.
 	Large int
 	// IPFSGateways are URLs that a CID is appended to, in the order to try while all are healthy.
 	// Default DefaultIPFSGateways. Empty but not nil means none.
@@ -83,9 +83,9 @@ type Deps struct {
 // Response is the result of a fetch.
 type Response struct {
 	Body []byte
-	// ContentType as the server said; never to be trusted.
+	// ContentType is what the server said. It must not be trusted.
 	ContentType string
-	// Status is 200, also for data URIs; 304 when NotModified.
+	// Status is 200, also for data URIs, or 203 (a proxy changed the body); 304 when NotModified.
 	Status int
 	// NotModified is true if the server confirmed the validators of the Request; then there is no
 	// body.
@@ -210,7 +210,7 @@ func New(cfg Config, deps Deps) (*Fetcher, error) {
 	return f, nil
 }
 
-// limitOf is how many requests may be under way to a host:port.
+// limitOf returns how many requests may be under way to a host:port.
 func (f *Fetcher) limitOf(host string) int {
 	if f.isGateway(host) {
 		return f.cfg.PerGateway

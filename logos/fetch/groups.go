@@ -11,31 +11,35 @@ import (
 	"golang.org/x/net/publicsuffix"
 )
 
-// Names cost nothing: a wildcard record gives any number of hosts. So a caller that shares its
-// workers among hosts shares them among two wider groups as well: registrable domains and
-// addresses. The address is only known when a connection is made, and may be another one each time.
+// Host names cost nothing: one wildcard DNS record gives any number of them. So a caller that
+// shares its workers among hosts also shares them among two kinds of wider groups: registrable
+// domains and addresses. A host's address is known only when a connection is made, and may be
+// another one each time.
 
-// networkBits6 is how much of an IPv6 address counts as one address: one customer gets a /48.
+// networkBits6 is the prefix length of the IPv6 network that counts as one address: one customer
+// gets a /48.
 const networkBits6 = 48
 
 // rememberedAddresses bounds the hosts whose last address is remembered: the latest ones (LRU).
 const rememberedAddresses = 50_000
 
-// Admission decides whether a fetch may go on to a server of the group. It may be called by several
-// goroutines, and several times for one group.
+// Admission decides whether a fetch may ask a server of a group, such as "domain example.com" or
+// "address 192.0.2.1". It may be called by several goroutines, and several times for one group.
 type Admission func(group string) bool
 
 type admissionKey struct{}
 
-// WithAdmission makes fetches with the context ask before they go on to another group, at redirects
-// and new connections. A fetch that is not admitted fails with ClassHostBusy.
+// WithAdmission makes fetches with the context call admission for each group of a host before they
+// ask that host: at the first request, at redirects and at new connections. A fetch that is not
+// admitted fails with ClassHostBusy.
 func WithAdmission(ctx context.Context, admission Admission) context.Context {
 	return context.WithValue(ctx, admissionKey{}, admission)
 }
 
-// busyPause is how long a host that is busy is not asked.
+// busyPause is how long a host that was not admitted should not be asked.
 const busyPause = time.Second
 
+// admit asks the Admission of the context about a group. It returns nil if the context has none.
 func admit(ctx context.Context, group string) error {
 	if admission, ok := ctx.Value(admissionKey{}).(Admission); ok && !admission(group) {
 		return &Error{Class: ClassHostBusy, RetryAfter: busyPause, Err: errors.New("its domain or address has its share of the fetches")}

@@ -34,11 +34,11 @@ const (
 )
 
 // health remembers which hosts must not be asked now. A host that answered 429, or 503 with
-// Retry-After, is paused for as long as it asked. A host that did not answer failuresUntilDown
-// times in a row is down, each time for longer. Requests to it then fail at once, so a dead host
-// costs a thousand tokens no more time than five. When the time is over, one request is the trial
-// whether the host is up again. If all that wait tried at once, their failures would count as that
-// many outages, and a short outage would keep the host down for minutes.
+// Retry-After, is paused for as long as it asked for. A host that did not answer failuresUntilDown
+// times in a row is down, each time for longer. Requests to a host that is down fail at once, so a
+// dead host costs a thousand tokens no more time than five. When the time is over, one request is
+// the trial that finds out whether the host is up again. If all requests that wait tried at once,
+// each failure would double the time down, and a short outage would keep the host down for minutes.
 //
 // A failure may be the fault of one URL: it hangs while the host serves all others. So when a host
 // answers, the URLs that failed there before count as bad, and the host's failures are forgotten. A
@@ -53,13 +53,15 @@ type health struct {
 }
 
 type hostHealth struct {
-	failures int       // in a row
-	since    time.Time // when the first of them was; paused: since when it only asks for pauses
-	until    time.Time // the end of the pause, or of the time down
-	paused   bool      // paused, not down
-	trial    bool      // one request is finding out whether the host is up again
-	last     Class     // of the last failure
-	urls     []uint64  // hashes of the URLs that failed since the host last answered
+	failures int // in a row
+	// since is when the first of these failures was. Of a paused host it is since when the host has
+	// answered only with requests for a pause.
+	since  time.Time
+	until  time.Time // the end of the pause, or of the time down
+	paused bool      // paused, not down
+	trial  bool      // one request is finding out whether the host is up again
+	last   Class     // the class of the last failure
+	urls   []uint64  // hashes of the URLs that failed since the host last answered
 }
 
 // maxFailedURLs bounds hostHealth.urls.
@@ -83,7 +85,7 @@ func (h *health) refuse(host, url string) *Error {
 	left := state.until.Sub(h.now())
 	switch {
 	case left <= 0 && state.failures >= failuresUntilDown:
-		// Another URL of the host should be the trial.
+		// A bad URL waits for a while, so that another URL of the host is the trial.
 		if left > -othersFirst && h.bad.Contains(maphash.String(h.seed, url)) {
 			return state.down(left+othersFirst, h.now())
 		}
@@ -123,7 +125,7 @@ func (h *health) report(host, url string, failed *Error) {
 		if known && (!state.paused || !state.until.After(h.now())) {
 			h.hosts.Remove(host)
 		} else if known {
-			state.since = h.now()
+			state.since = h.now() // the host has answered with more than requests for a pause
 		}
 		return
 	case !known:

@@ -23,7 +23,8 @@ func newHostLimit(next http.RoundTripper, limit func(host string) int, groups fu
 // RoundTrip implements http.RoundTripper.
 func (h *hostLimit) RoundTrip(request *http.Request) (*http.Response, error) {
 	host := hostPort(request.URL)
-	// Before the wait for the host's limit: a redirect leads to hosts that the caller did not know.
+	// Each request asks the caller's Admission, because a redirect leads to hosts that the caller
+	// did not know. It asks before it waits for the host's limit.
 	for _, group := range h.groups(host) {
 		if err := admit(request.Context(), group); err != nil {
 			return nil, err
@@ -38,6 +39,7 @@ func (h *hostLimit) RoundTrip(request *http.Request) (*http.Response, error) {
 		release()
 		return nil, err
 	}
+	// net/http follows redirects, so it is given the target as browsers read it.
 	if location := response.Header.Get("Location"); location != "" {
 		response.Header.Set("Location", reference(location))
 	}

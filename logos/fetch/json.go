@@ -74,7 +74,7 @@ var errorMembers = map[string]bool{
 // are in errorMembers, and error, errors or message is among them. Gateways and storage services
 // send such documents with status 200.
 func isErrorBody(body []byte) bool {
-	const most = 4096 // longer ones are content
+	const most = 4096 // bytes; a longer document is content
 	if len(body) > most || body[0] != '{' {
 		return false
 	}

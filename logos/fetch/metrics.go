@@ -34,7 +34,8 @@ func newMetrics(purpose string, registerer prometheus.Registerer) (*metrics, err
 	return m, counters.Register(registerer, m.fetches, m.bytes, m.seconds)
 }
 
-func (m *metrics) done(err error, response *Response, took time.Duration) {
+// count counts a fetch that has ended. response counts only if err is nil.
+func (m *metrics) count(err error, response *Response, took time.Duration) {
 	m.fetches.WithLabelValues(string(ClassOf(err))).Inc()
 	m.seconds.Observe(took.Seconds())
 	if err == nil {

@@ -8,7 +8,8 @@ import (
 )
 
 const (
-	// maxURILength bounds every URI but data URIs, which are bounded by the size limit of the body.
+	// maxURILength bounds the bytes of every URI but data URIs, which are bounded by the size limit
+	// of the body.
 	maxURILength = 2048
 	// maxHostLength is the longest domain name in text form (RFC 1035).
 	maxHostLength = 253
@@ -20,8 +21,8 @@ type target struct {
 	urls []*url.URL
 	// gateway is true if the urls are gateways to content that is addressed by its hash.
 	gateway bool
-	// whole is the content identifier if the URI has nothing but that, neither a path below it nor
-	// a query: then the body can be compared with it. Otherwise it is empty.
+	// whole is the content identifier if the URI has neither a path below the identifier nor a
+	// query: only then can the body be compared with it. Otherwise it is empty.
 	whole string
 	// data is the payload of a data URI.
 	data *dataPayload
@@ -29,7 +30,7 @@ type target struct {
 
 // Host returns a key for the limits per host: the host:port that the URI would be fetched from
 // first, in lower case. If that host is the first of our own gateways, the key is "ipfs" or "ar",
-// since any gateway will do. It is empty for data URIs and for URIs that cannot be fetched.
+// since any gateway will do. The key is empty for data URIs and for URIs that cannot be fetched.
 func (f *Fetcher) Host(uri string) string {
 	found, err := f.resolve(uri)
 	switch {
@@ -43,8 +44,8 @@ func (f *Fetcher) Host(uri string) string {
 	return hostPort(found.urls[0])
 }
 
-// resolve turns a URI as tokens carry it into what to fetch. Errors are *Error of ClassBadURL or
-// ClassTooLarge.
+// resolve returns the target of a URI, in any form in which tokens carry URIs. Errors are *Error of
+// ClassBadURL or ClassTooLarge.
 func (f *Fetcher) resolve(uri string) (target, error) {
 	uri = strings.Trim(uri, "\x00 \t\r\n")
 	if len(uri) >= 5 && strings.EqualFold(uri[:5], "data:") {
@@ -151,7 +152,8 @@ func arweaveContent(u *url.URL) (string, bool) {
 	return content, u.RawQuery == "" && validArweaveID(first)
 }
 
-// gatewayTarget is "ID/path?query" at each of the gateways. valid checks the ID.
+// gatewayTarget returns the target of content, "ID/path?query": its URL at each of the gateways.
+// valid checks the ID.
 func (f *Fetcher) gatewayTarget(content string, gateways []*url.URL, valid func(string) bool) (target, error) {
 	content, _, _ = strings.Cut(content, "#")
 	content, query, _ := strings.Cut(content, "?")

@@ -17,7 +17,7 @@ const (
 	hashSHA256 = 0x12
 )
 
-// contentID is a CID taken apart, as far as it can be checked.
+// contentID has the parts of a CID that a body can be checked with.
 type contentID struct {
 	codec  uint64
 	digest [sha256.Size]byte
@@ -90,12 +90,12 @@ func (t *target) verify(response *Response) *Error {
 	return nil
 }
 
-// chunkSizes are the usual ways to cut a file: the default of `ipfs add`, and the size that it and
-// the upload services use since 2025.
+// chunkSizes are the chunks, in bytes, into which tools usually cut a file: those of the IPFS
+// profiles unixfs-v0-2015 and unixfs-v1-2025 (https://specs.ipfs.tech/ipips/ipip-0499).
 var chunkSizes = []int{256 << 10, 1 << 20}
 
-// maxLinks of one node in trees of 256 KiB chunks (go-ipfs-unixfs, DefaultLinksPerBlock). Larger
-// files would need a second layer.
+// maxLinks is how many links one node has at most in trees of 256 KiB chunks (go-ipfs-unixfs,
+// DefaultLinksPerBlock). A file with more chunks needs a second layer, which is not checked.
 const maxLinks = 174
 
 // isFile reports whether digest is the hash of the UnixFS file that holds body, cut in one of the
@@ -106,7 +106,7 @@ func isFile(body []byte, digest [sha256.Size]byte) bool {
 	}
 	for _, size := range chunkSizes {
 		if len(body) <= size {
-			continue // one chunk is the leaf itself, checked above; a raw one has the raw codec
+			continue // a single leaf: checked above, or the CID's codec is raw
 		}
 		if (len(body)+size-1)/size > maxLinks {
 			continue
@@ -125,9 +125,9 @@ type link struct {
 	size, total uint64
 }
 
-// treeNode is the root node of a file cut into chunks, with one layer of leaves. A leaf is either
-// the raw chunk, linked by a CID of version 1, or a UnixFS node, linked by one of version 0: these
-// are the defaults of the tools.
+// treeNode returns the root node of a file that is cut into chunks, with one layer of leaves. A
+// leaf is either the raw chunk, linked by a CID of version 1, or a UnixFS node, linked by one of
+// version 0: these are the defaults of the tools.
 func treeNode(body []byte, chunk int, raw bool) []byte {
 	var links []link
 	for start := 0; start < len(body); start += chunk {
@@ -147,8 +147,8 @@ func treeNode(body []byte, chunk int, raw bool) []byte {
 	return fileNode(nil, links)
 }
 
-// fileNode is the dag-pb node of a UnixFS file: links first, then the data, as the canonical form
-// of dag-pb wants.
+// fileNode returns the dag-pb node of a UnixFS file, with data or with links to its chunks. The
+// links come before the data, as the canonical form of dag-pb wants.
 func fileNode(data []byte, links []link) []byte {
 	var unixfs []byte
 	unixfs = appendVarintField(unixfs, 1, 2) // Type: File

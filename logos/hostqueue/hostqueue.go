@@ -4,8 +4,9 @@
 // registrable domain and its address. Out: the same jobs; the hosts take turns.
 // Guarantees: at most a few jobs of each host are under way at once. While others wait, a group
 // holds at most an eighth of the workers, so a slow server delays only its own jobs, however many
-// names it has. Jobs of one host come in order, those of the background after the others. Hosts
-// that have a pace are asked no faster.
+// names it has. Jobs of one host come in the order of the queue, its background jobs after its
+// other jobs (see Place). If the queue is paced, no job of a host begins sooner than the host's
+// pace allows (see NewPaced).
 package hostqueue
 
 import (
@@ -27,40 +28,45 @@ type Queue[T any] struct {
 	cond    *sync.Cond
 	shares  shares
 	hosts   map[string]*host[T]
-	waiting int
-	// ready are the hosts with a waiting job and fewer active ones than limit. parked are those of
-	// them that wait until a group has room. Each host is there once, in one of both.
-	ready  []*host[T]
+	waiting int // jobs of all hosts that wait
+	// A listed host is in one of ready, parked, later and back. Every host is listed that has
+	// waiting jobs and fewer under way than its limit, unless its pace waits for the end of one of
+	// these. ready are the hosts that take asks for their next job, in this order.
+	ready []*host[T]
+	// parked are the hosts that wait until one of their groups has room.
 	parked []*lot[T]
-	// paces are those of the last hosts (LRU), nil if the queue has none. later are the hosts whose
-	// pace lets none of their jobs begin yet.
-	paces *lru.Cache[string, *pace.Host]
+	// later are the hosts whose pace lets none of their jobs begin yet.
 	later schedule[T]
-	// background counts the jobs of the background that are under way or held; back are the hosts
-	// that wait until others may begin.
+	// back are the hosts that have only background jobs and wait until one more may begin. A host
+	// that left back early still has an entry there, which leaveBehind skips.
+	back []*host[T]
+	// background counts the background jobs under way, and those that ended but keep their place
+	// for a while (see ReleaseAfter).
 	background int
-	back       []*host[T]
+	// paces are the paces of the latest hosts (LRU); nil if the queue has none.
+	paces *lru.Cache[string, *pace.Host]
 }
 
 type host[T any] struct {
 	name    string
 	limit   int
 	groups  []string
-	waiting []T
-	behind  []T // the background's
-	pace    *pace.Host
-	later   bool      // is in Queue.later
-	place   int       // in Queue.later
-	at      time.Time // when its pace lets the next one begin
-	active  int       // jobs under way
-	listed  bool      // is in Queue.ready, Queue.parked, Queue.later or Queue.back
-	held    bool      // is in Queue.back
+	waiting []T        // the jobs that wait, without the background jobs
+	behind  []T        // the background jobs that wait
+	pace    *pace.Host // nil if it has none
+	later   bool       // is in Queue.later
+	index   int        // in the heap of Queue.later
+	at      time.Time  // when its pace lets the next job begin; valid if later
+	active  int        // jobs under way
+	listed  bool       // is in Queue.ready, Queue.parked, Queue.later or Queue.back
+	held    bool       // is in Queue.back
 }
 
-// jobs is how many jobs of the host wait.
+// jobs returns how many jobs of the host wait.
 func (h *host[T]) jobs() int { return len(h.waiting) + len(h.behind) }
 
-// lot has the hosts that wait for one group. There are few lots: a group that is full holds places.
+// lot has the hosts that wait until one group has room. There are few lots, because each full group
+// holds some of the workers. So a linear search finds a lot fast.
 type lot[T any] struct {
 	group string
 	hosts []*host[T]
@@ -76,18 +82,19 @@ func New[T any](workers int, limit func(host string) int) *Queue[T] {
 
 // Place is where a job is put among those of its host.
 type Place struct {
-	// Behind makes it one of the background: it comes after the host's others, and jobs of the
-	// background leave a quarter of the workers to them.
+	// Behind makes the job a background job. It comes after the other jobs of its host, and the
+	// background jobs of all hosts together leave a quarter of the workers to the other jobs.
 	Behind bool
-	// First puts it before the others of its kind.
+	// First puts the job before the host's waiting jobs of the same kind, background or not,
+	// instead of behind them.
 	First bool
 }
 
-// Push adds a job. groups are those of the host, as far as they are known; of a host without
-// groups only the limit counts.
+// Push adds a job for the host name. groups are the groups of the host that the caller knows now.
+// They replace the groups of an earlier Push. A host without groups is bounded by its limit only.
 func (q *Queue[T]) Push(name string, groups []string, job T) { q.Put(name, groups, job, Place{}) }
 
-// Put is Push to a place.
+// Put is Push with a place for the job among those of its host.
 func (q *Queue[T]) Put(name string, groups []string, job T, place Place) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -107,7 +114,7 @@ func (q *Queue[T]) Put(name string, groups []string, job T, place Place) {
 	} else {
 		*jobs = append(*jobs, job)
 	}
-	if !place.Behind {
+	if !place.Behind { // the host no longer has only background jobs
 		q.bringForward(h)
 	}
 	q.list(h)
@@ -120,8 +127,8 @@ func (q *Queue[T]) Waiting() int {
 	return q.waiting
 }
 
-// Remove takes out the jobs at the front of each host's queues, up to the first that expired does
-// not report.
+// Remove takes out expired jobs. At each host it takes the jobs from the front, up to the first for
+// which expired returns false. It does that for background jobs and for other jobs separately.
 func (q *Queue[T]) Remove(expired func(job T) bool) (removed []T) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -140,21 +147,23 @@ func (q *Queue[T]) Remove(expired func(job T) bool) (removed []T) {
 	return removed
 }
 
-// forget drops a host that has nothing to do. One that is listed is dropped by take.
+// forget drops a host without jobs. A listed host is not dropped yet: whoever takes it out of its
+// list calls forget again.
 func (q *Queue[T]) forget(h *host[T]) {
 	if h.active == 0 && h.jobs() == 0 && !h.listed {
 		delete(q.hosts, h.name)
 	}
 }
 
-// list puts the host into ready if a worker may take a job of it, or into later if its pace lets it
-// begin later.
+// list puts the host into ready if a worker may take a job of it, or into later if its pace lets
+// the next job begin only later. It does nothing if the host is listed already, has no waiting job,
+// or has as many under way as it may.
 func (q *Queue[T]) list(h *host[T]) {
 	if h.listed || h.jobs() == 0 || h.active >= h.limit {
 		return
 	}
 	switch wait := q.wait(h); {
-	case wait < 0: // until one of its jobs ends
+	case wait < 0: // one of its jobs must end first: ReleaseAfter then calls list
 	case wait > 0:
 		q.postpone(h, wait)
 	default:
@@ -164,8 +173,9 @@ func (q *Queue[T]) list(h *host[T]) {
 	}
 }
 
-// park lets a host wait for room in a group. Its other groups may have room, for which it was
-// called: their next host is called instead.
+// park makes a host wait until group has room. Maybe call has put the host into ready because
+// another of its groups has room. The host cannot use that room now, so park calls the next host
+// that waits for it.
 func (q *Queue[T]) park(h *host[T], group string) {
 	i := slices.IndexFunc(q.parked, func(l *lot[T]) bool { return l.group == group })
 	if i < 0 {
@@ -180,7 +190,7 @@ func (q *Queue[T]) park(h *host[T], group string) {
 	}
 }
 
-// call puts the first host that waits for the group back into ready, if the group has room.
+// call puts the first host that is parked for the group back into ready, if the group has room.
 func (q *Queue[T]) call(group string) {
 	i := slices.IndexFunc(q.parked, func(l *lot[T]) bool { return l.group == group })
 	if _, full := q.shares.full([]string{group}, true); i < 0 || full {
@@ -190,7 +200,7 @@ func (q *Queue[T]) call(group string) {
 	q.cond.Signal()
 }
 
-// unpark takes the first host out of a lot.
+// unpark takes the first host out of lot i of parked, and removes the lot if it is then empty.
 func (q *Queue[T]) unpark(i int) *host[T] {
 	l := q.parked[i]
 	h := l.hosts[0]
@@ -207,16 +217,16 @@ type Turn[T any] struct {
 
 	q      *Queue[T]
 	h      *host[T]
-	m      member
-	behind bool
-	began  time.Time // if the host has a pace
-	told   bool
+	m      member    // the groups that the job counts for
+	behind bool      // a background job
+	began  time.Time // set if the host has a pace
+	told   bool      // Told was called
 }
 
 // Pop waits for a job. The caller must call Release when the job is done. Pop returns ctx's error
 // if ctx ends.
 func (q *Queue[T]) Pop(ctx context.Context) (*Turn[T], error) {
-	stop := context.AfterFunc(ctx, func() {
+	stop := context.AfterFunc(ctx, func() { // wakes the loop below when ctx ends
 		q.mu.Lock()
 		defer q.mu.Unlock()
 		q.cond.Broadcast()
@@ -233,7 +243,9 @@ func (q *Queue[T]) Pop(ctx context.Context) (*Turn[T], error) {
 	return nil, ctx.Err()
 }
 
-// take begins the next job; nil if none may begin. A host whose groups hold their share comes last.
+// take begins the next job; nil if none may begin. It takes jobs of ready hosts first. If none of
+// these may begin one, the free workers go to parked hosts, as far as shares.full lets a group have
+// more than its share.
 func (q *Queue[T]) take() *Turn[T] {
 	for len(q.ready) > 0 {
 		h := q.ready[0]
@@ -241,9 +253,10 @@ func (q *Queue[T]) take() *Turn[T] {
 		q.ready = q.ready[1:]
 		group, full := q.shares.full(h.groups, true)
 		switch {
-		case h.jobs() == 0 || q.wait(h) != 0: // Remove has emptied it, or its pace has changed
+		case h.jobs() == 0 || q.wait(h) != 0: // Remove took its jobs, or its pace has changed
 			q.unlist(h)
 		case len(h.waiting) == 0 && q.background >= q.mostBehind():
+			// The host has only background jobs, and no further one may begin.
 			h.held = true
 			q.back = append(q.back, h)
 		case full:
@@ -258,7 +271,7 @@ func (q *Queue[T]) take() *Turn[T] {
 		switch {
 		case h.jobs() == 0 || q.wait(h) != 0:
 			q.unlist(q.unpark(i))
-			return q.take() // it may have called others
+			return q.take() // unlist may have put other hosts into ready
 		case full || len(h.waiting) == 0 && q.background >= q.mostBehind():
 			i++
 		default:
@@ -268,6 +281,8 @@ func (q *Queue[T]) take() *Turn[T] {
 	return nil
 }
 
+// unlist is called for a host that was taken out of its list and cannot begin a job. It lists the
+// host anew or forgets it, and calls the next hosts that are parked for its groups.
 func (q *Queue[T]) unlist(h *host[T]) {
 	h.listed = false
 	q.list(h)
@@ -277,6 +292,7 @@ func (q *Queue[T]) unlist(h *host[T]) {
 	}
 }
 
+// begin begins the next job of a host that was taken out of its list.
 func (q *Queue[T]) begin(h *host[T]) *Turn[T] {
 	h.listed = false
 	t := &Turn[T]{q: q, h: h, m: member{shares: &q.shares}}
@@ -300,8 +316,8 @@ func (q *Queue[T]) begin(h *host[T]) *Turn[T] {
 	return t
 }
 
-// Join counts the job for one more group, which was learned while it is under way. If Join returns
-// false, the group has no room and the job must not go on.
+// Join counts the job for one more group, which the caller learned while the job is under way. If
+// Join returns false, the group has no room and the job must not go on.
 func (t *Turn[T]) Join(group string) bool {
 	t.q.mu.Lock()
 	defer t.q.mu.Unlock()
@@ -311,8 +327,8 @@ func (t *Turn[T]) Join(group string) bool {
 // Release ends the turn.
 func (t *Turn[T]) Release() { t.ReleaseAfter(0) }
 
-// ReleaseAfter ends the turn. If it is one of the background, others of the background have its
-// place after a delay only.
+// ReleaseAfter ends the turn. The worker is free right away. But if the job was a background job,
+// another background job gets its place only after delay.
 func (t *Turn[T]) ReleaseAfter(delay time.Duration) {
 	q := t.q
 	q.mu.Lock()
@@ -320,7 +336,7 @@ func (t *Turn[T]) ReleaseAfter(delay time.Duration) {
 	t.m.leave()
 	t.h.active--
 	q.shares.active--
-	if t.h.pace != nil && !t.told {
+	if t.h.pace != nil && !t.told { // the caller made no request
 		t.h.pace.Done(t.began, time.Now(), pace.Outcome{Unasked: true})
 		q.reconsider(t.h)
 	}
@@ -339,5 +355,5 @@ func (t *Turn[T]) ReleaseAfter(delay time.Duration) {
 	for _, group := range t.m.groups {
 		q.call(group)
 	}
-	q.cond.Signal() // a place is free: hosts that hold their share may take it
+	q.cond.Signal() // a worker is free, which take may give to a parked host
 }

@@ -12,8 +12,9 @@ import (
 // rememberedPaces bounds the hosts whose pace is remembered: the latest ones (LRU).
 const rememberedPaces = 20_000
 
-// NewPaced is like New, and each host with a name has a pace: its limit bounds what is under way
-// at once, and its pace when the next job may begin. The caller tells the outcome of each job.
+// NewPaced makes a queue in which each host also has a pace (package pace), unless its name is
+// empty. The limit bounds how many jobs of a host are under way at once. The pace says when the
+// next job of the host may begin. The caller calls Turn.Told with the outcome of each job.
 func NewPaced[T any](workers int, limit func(host string) int) *Queue[T] {
 	q := New[T](workers, limit)
 	q.paces, _ = lru.New[string, *pace.Host](rememberedPaces) // fails only for a size below 1
@@ -33,7 +34,8 @@ func (q *Queue[T]) paceOf(name string) *pace.Host {
 	return known
 }
 
-// wait is the host's pace.Host.Wait; 0 if it has no pace.
+// wait returns how long until the host's pace lets its next job begin. It is negative if a job
+// under way must end first, and 0 if the host has no pace.
 func (q *Queue[T]) wait(h *host[T]) time.Duration {
 	if h.pace == nil {
 		return 0
@@ -41,7 +43,8 @@ func (q *Queue[T]) wait(h *host[T]) time.Duration {
 	return h.pace.Wait(time.Now())
 }
 
-// Told tells the pace of the job's host how the job ended. Without it, no request was made.
+// Told tells the pace of the job's host how the job ended. The first call counts. If Told was not
+// called before Release, the pace assumes that the job made no request.
 func (t *Turn[T]) Told(outcome pace.Outcome) {
 	t.q.mu.Lock()
 	defer t.q.mu.Unlock()
@@ -52,8 +55,8 @@ func (t *Turn[T]) Told(outcome pace.Outcome) {
 	}
 }
 
-// Rates returns how many requests a second the hosts bear together, of those that have jobs, and
-// how many such hosts there are.
+// Rates returns how many hosts with a pace have jobs now, and the sum of their rates in requests a
+// second.
 func (q *Queue[T]) Rates() (sum float64, hosts int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -66,25 +69,26 @@ func (q *Queue[T]) Rates() (sum float64, hosts int) {
 	return sum, hosts
 }
 
-// mostBehind is how many jobs of the background may be under way.
+// mostBehind returns how many background jobs may be under way at once.
 func (q *Queue[T]) mostBehind() int { return max(q.shares.places-q.shares.places/4, 1) }
 
-// leaveBehind ends a job of the background: the next host that waited for that may begin one.
+// leaveBehind gives back the place of a background job. The next host of back may then begin one.
 func (q *Queue[T]) leaveBehind() {
 	q.background--
 	for len(q.back) > 0 {
 		h := q.back[0]
 		q.back[0] = nil
 		q.back = q.back[1:]
-		if h.held {
+		if h.held { // otherwise Put has brought it forward already
 			q.bringForward(h)
 			return
 		}
 	}
-	q.cond.Signal()
+	q.cond.Signal() // a parked host with only background jobs may begin one
 }
 
-// bringForward makes a host ready that waited for a place of the background.
+// bringForward puts a host that waits in back into ready. It does nothing if the host does not wait
+// there.
 func (q *Queue[T]) bringForward(h *host[T]) {
 	if !h.held {
 		return
@@ -94,14 +98,14 @@ func (q *Queue[T]) bringForward(h *host[T]) {
 	q.cond.Signal()
 }
 
-// schedule has the hosts whose pace lets none of their jobs begin yet: a heap by time, and a timer
-// for the first of them.
+// schedule has the hosts whose pace lets none of their jobs begin yet. It is a heap, ordered by the
+// time when they may, with one timer for the first host.
 type schedule[T any] struct {
 	hosts []*host[T]
 	timer *time.Timer
 }
 
-// postpone lists a host again after a wait.
+// postpone puts a host into later, from which due takes it after wait.
 func (q *Queue[T]) postpone(h *host[T], wait time.Duration) {
 	h.listed, h.later, h.at = true, true, time.Now().Add(wait)
 	heap.Push(&q.later, h)
@@ -110,13 +114,14 @@ func (q *Queue[T]) postpone(h *host[T], wait time.Duration) {
 	}
 }
 
-// reconsider moves a host of later to when its pace, which has changed, lets it begin.
+// reconsider is called when the pace of a host has changed. If the host is in later, it is moved to
+// the time at which the pace now lets it begin.
 func (q *Queue[T]) reconsider(h *host[T]) {
 	if !h.later {
 		return
 	}
 	h.at = time.Now().Add(max(q.wait(h), 0))
-	heap.Fix(&q.later, h.place)
+	heap.Fix(&q.later, h.index)
 	q.setTimer(time.Until(q.later.hosts[0].at))
 }
 
@@ -128,7 +133,7 @@ func (q *Queue[T]) setTimer(wait time.Duration) {
 	q.later.timer.Reset(wait)
 }
 
-// due lists the hosts whose time has come.
+// due takes the hosts whose time has come out of later, and lists them anew.
 func (q *Queue[T]) due() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -155,13 +160,13 @@ func (s *schedule[T]) Less(i, j int) bool { return s.hosts[i].at.Before(s.hosts[
 // Swap implements heap.Interface.
 func (s *schedule[T]) Swap(i, j int) {
 	s.hosts[i], s.hosts[j] = s.hosts[j], s.hosts[i]
-	s.hosts[i].place, s.hosts[j].place = i, j
+	s.hosts[i].index, s.hosts[j].index = i, j
 }
 
 // Push implements heap.Interface.
 func (s *schedule[T]) Push(x any) {
 	h := x.(*host[T])
-	h.place = len(s.hosts)
+	h.index = len(s.hosts)
 	s.hosts = append(s.hosts, h)
 }
 

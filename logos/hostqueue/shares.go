@@ -2,21 +2,22 @@ package hostqueue
 
 import "sync"
 
-// shares counts who holds how many of the places. It is not safe for concurrent use.
+// shares counts how many of the places each group holds. In a Queue a place is a worker. shares is
+// not safe for concurrent use.
 type shares struct {
-	places, active int
+	places, active int            // all places, and those that are taken
 	held           map[string]int // places that each group holds
 }
 
 func newShares(places int) shares { return shares{places: max(places, 1), held: map[string]int{}} }
 
-// share is what one group may hold while others wait.
+// share returns how many places one group may hold while others wait: an eighth.
 func (s *shares) share() int { return max(s.places/8, 1) }
 
 // full returns the first of the groups that may hold no further place; false if all may. While
-// others wait, a group holds at most its share. Otherwise it takes free places too, as long as more
-// of them remain than it holds (a dynamic threshold): whoever comes next finds room.
-func (s *shares) full(groups []string, othersWait bool) (group string, is bool) {
+// others wait, a group holds at most its share. Otherwise it may take more, as long as more places
+// are free than it holds (a dynamic threshold): so whoever comes next finds a free place.
+func (s *shares) full(groups []string, othersWait bool) (group string, isFull bool) {
 	for _, group := range groups {
 		if n := s.held[group]; n >= s.share() && (othersWait || n >= s.places-s.active) {
 			return group, true
@@ -39,7 +40,8 @@ func (s *shares) leave(groups ...string) {
 	}
 }
 
-// Places are shared like a Queue's workers, for callers that do not wait. Safe for concurrent use.
+// Places are shared among groups like a Queue's workers, but a caller that gets none does not wait.
+// They are safe for concurrent use.
 type Places struct {
 	mu     sync.Mutex
 	shares shares
@@ -48,8 +50,9 @@ type Places struct {
 // NewPlaces makes n places.
 func NewPlaces(n int) *Places { return &Places{shares: newShares(n)} }
 
-// Take takes a place; false if there is none. Before its holder goes on to a server, it calls join
-// for the server's groups; it must not go on if join returns false. release gives the place back.
+// Take takes a place; ok is false if none is free. Before the caller asks a server, it must call
+// join for each group of the server, and must not ask if join returns false. release gives the
+// place back.
 func (p *Places) Take() (join func(group string) bool, release func(), ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -83,7 +86,8 @@ func (m *member) enter(groups []string) {
 	m.shares.hold(groups...)
 }
 
-// join is enter for a group that was learned later, if it has room.
+// join counts the place for a group that the holder learned later. It returns false if the group
+// has no room, or if the holder has left.
 func (m *member) join(group string, othersWait bool) bool {
 	if m.left {
 		return false

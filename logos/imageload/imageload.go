@@ -39,20 +39,21 @@ type Decoder interface {
 
 // Config of a Loader. Zero values take the default.
 type Config struct {
-	// limits of the structure of images: pixels, frames, parts.
+	// limits bound the structure of images: pixels, frames, parts.
 	limits picture.Limits
-	// recent is how long an outcome answers for the same URL again: many tokens share one image.
-	// Default 2 min.
+	// recent is how long the outcome of a load answers later requests for the same URL: many tokens
+	// share one image. Default 2 min.
 	recent time.Duration
-	// flight bounds one load, also if nobody waits for it any more. Default 1 min.
+	// flight is the time limit of one load, which goes on even if nobody waits for it any more.
+	// Default 1 min.
 	flight time.Duration
 }
 
 const (
 	// recentSize bounds the URLs whose last outcome is remembered.
 	recentSize = 50_000
-	// judgedSize bounds the stored images of which it is remembered whether they are within today's
-	// limits.
+	// judgedSize bounds the stored images for which Loader.judged remembers whether they are within
+	// today's limits.
 	judgedSize = 100_000
 )
 
@@ -74,7 +75,7 @@ type Image struct {
 	picture.Info
 	// Verified is true if the bytes are what the URL's content identifier names.
 	Verified bool
-	// Validators of the answer.
+	// ETag and LastModified are the validators of the server's answer.
 	ETag, LastModified string
 	// NotModified is true if the server confirmed the request's validators; then nothing else is
 	// set.
@@ -87,8 +88,8 @@ type Request struct {
 	// ETag and LastModified are the validators of the image that the caller has; empty if it has
 	// none.
 	ETag, LastModified string
-	// Anew asks the server even if the URL was loaded shortly before. Later requests get its
-	// outcome.
+	// Anew asks the server even if the URL was loaded shortly before. The new outcome then answers
+	// later requests.
 	Anew bool
 }
 
@@ -96,13 +97,13 @@ type Request struct {
 type Loader struct {
 	cfg   Config
 	deps  Deps
-	loads sharedcall.Group[*Image]
-	makes sharedcall.Group[*blobs.Blob] // of variants
-	// checks bounds the images that are decoded at once to check them: one per core, fewer than
-	// there are decoders, so that slow ones do not delay those that a user waits for.
+	loads sharedcall.Group[*Image]      // of images, by URL and validators
+	makes sharedcall.Group[*blobs.Blob] // of variants, by their keys
+	// checks bounds the images that are decoded at once to check them: one per core. A decoder.Pool
+	// has by default one decoder more, so slow checks do not delay a variant that a user waits for.
 	checks *semaphore.Weighted
 	recent *lru.Cache[string, found]
-	judged *lru.Cache[blobs.Key, bool] // whether a stored image may be given
+	judged *lru.Cache[blobs.Key, bool] // whether a stored image may be given out
 }
 
 type found struct {
@@ -141,7 +142,7 @@ func (l *Loader) Load(ctx context.Context, request Request) (*Image, error) {
 	}
 	flightKey := key
 	if request.Anew {
-		flightKey += "\x00anew" // not the flight of a request that began earlier
+		flightKey += "\x00anew" // does not join an ordinary load that began earlier
 	}
 	image, err := l.loads.Do(ctx, flightKey, l.cfg.flight, func(ctx context.Context) (*Image, error) {
 		image, err := l.load(ctx, request)
@@ -151,7 +152,7 @@ func (l *Loader) Load(ctx context.Context, request Request) (*Image, error) {
 		}
 		return image, err
 	})
-	if err != nil && !errors.As(err, new(*fetch.Error)) { // ctx's
+	if err != nil && !errors.As(err, new(*fetch.Error)) { // it is ctx's error
 		err = &fetch.Error{Class: fetch.ClassOf(err), Err: err}
 	}
 	return image, err
@@ -163,7 +164,8 @@ func (l *Loader) load(ctx context.Context, request Request) (*Image, error) {
 	response, err := l.deps.Fetcher.Do(ctx, fetch.Request{
 		URI: request.URL, ETag: request.ETag, LastModified: request.LastModified,
 		Accept: "image/avif,image/webp,image/png,image/jpeg,image/gif,image/bmp,image/x-icon,image/svg+xml;q=0.9,*/*;q=0.5",
-		// Checked within the fetch: if a gateway sends half an image, the next one is asked.
+		// The image is checked within the fetch: if a gateway sends half an image, the next gateway
+		// is asked.
 		Check: func(response *fetch.Response) error {
 			var failed error
 			info, failed = l.inspect(ctx, response.Body)
@@ -187,8 +189,8 @@ func (l *Loader) load(ctx context.Context, request Request) (*Image, error) {
 	return image, nil
 }
 
-// inspect has a decoder check an image. The deadline of ctx, which is the server's, does not count
-// here: the wait for a decoder is not the server's fault.
+// inspect has a decoder check an image. The check has a time limit of its own (flight), not what
+// the fetch has left of ctx's: a wait for a decoder is not the server's fault.
 func (l *Loader) inspect(ctx context.Context, body []byte) (picture.Info, error) {
 	if picture.Sniff(body) == "" {
 		return picture.Info{}, &fetch.Error{Class: fetch.ClassNotImage, Err: picture.ErrNotImage}

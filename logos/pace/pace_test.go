@@ -162,7 +162,7 @@ func TestAFailingHostIsAskedLess(t *testing.T) {
 func TestWaitsAndPauses(t *testing.T) {
 	now := time.Unix(0, 0)
 	h := NewHost(64)
-	for range strangers {
+	for range leastAllowed {
 		now = now.Add(max(h.Wait(now), 0))
 		h.Begin(now)
 	}

@@ -22,13 +22,13 @@ const (
 	maxIcons = 64
 )
 
-// bitmap is what the header of a DIB says.
+// bitmap is what the header of a DIB states.
 type bitmap struct {
 	info          []byte // header
 	palette       []byte
 	width, height int
 	depth         int // bits per pixel
-	rowBytes      int
+	rowBytes      int // 0 if width is out of bounds
 }
 
 // readBitmap reads the header that data begins with.
@@ -45,7 +45,8 @@ func readBitmap(data []byte) (b bitmap, err error) {
 	} else if colors == 0 {
 		colors = 1 << b.depth
 	}
-	if size < infoHeader || size > 124 || colors > 256 || size+4*colors > uint64(len(data)) || b.depth > 32 {
+	const longestHeader = 124 // BITMAPV5HEADER
+	if size < infoHeader || size > longestHeader || colors > 256 || size+4*colors > uint64(len(data)) || b.depth > 32 {
 		return b, fmt.Errorf("%w: bitmap header", ErrBroken)
 	}
 	b.info, b.palette = data[:size], data[size:size+4*colors]
@@ -55,7 +56,7 @@ func readBitmap(data []byte) (b bitmap, err error) {
 	return b, nil
 }
 
-// file makes a BMP file of the bitmap.
+// file returns a BMP file of the bitmap's header and palette and of pixels.
 func (b *bitmap) file(pixels []byte) []byte {
 	offset := fileHeader + len(b.info) + len(b.palette)
 	file := make([]byte, fileHeader, offset+len(pixels))
@@ -64,7 +65,7 @@ func (b *bitmap) file(pixels []byte) []byte {
 	return append(append(append(file, b.info...), b.palette...), pixels...)
 }
 
-// bitmapOfBMP returns a BMP's bitmap and its pixels, which are all there.
+// bitmapOfBMP returns a BMP's bitmap and its pixels. It returns an error if pixels are missing.
 func bitmapOfBMP(body []byte, limits Limits) (b bitmap, pixels []byte, err error) {
 	if len(body) < fileHeader {
 		return b, nil, fmt.Errorf("%w: cut off", ErrBroken)
@@ -72,7 +73,7 @@ func bitmapOfBMP(body []byte, limits Limits) (b bitmap, pixels []byte, err error
 	if b, err = readBitmap(body[fileHeader:]); err != nil {
 		return b, nil, err
 	}
-	height := max(b.height, -b.height) // negative: from the top
+	height := max(b.height, -b.height) // negative if the rows come from the top
 	if err := limits.check(b.width, height); err != nil {
 		return b, nil, err
 	}
@@ -99,7 +100,8 @@ func decodeBMP(body []byte, limits Limits) (image.Image, error) {
 	return bmp.Decode(bytes.NewReader(b.file(pixels)))
 }
 
-// isICO looks at the header and the first directory entry.
+// isICO reports whether body begins like an ICO: with its header, and a directory entry that is
+// possible. Byte 9 is reserved and must be 0.
 func isICO(body []byte) bool {
 	if len(body) < 6+iconEntry || !bytes.HasPrefix(body, []byte{0, 0, 1, 0}) || body[9] != 0 {
 		return false
@@ -130,7 +132,8 @@ func icons(body []byte) ([][]byte, error) {
 	return list, nil
 }
 
-// surveyICO surveys all pictures. The icon's size is that of the largest one, which is returned.
+// surveyICO surveys all pictures of an ICO. It returns the largest one, whose size becomes that of
+// the icon.
 func surveyICO(body []byte, found *shape, limits Limits) (largest []byte, err error) {
 	list, err := icons(body)
 	if err != nil {
@@ -153,8 +156,8 @@ func surveyICO(body []byte, found *shape, limits Limits) (largest []byte, err er
 	return largest, nil
 }
 
-// surveyDIB reads the bitmap of an icon. Its height counts the mask too, so it is twice the
-// picture's.
+// surveyDIB reads the bitmap of an icon. The height in the header counts the mask too, so it is
+// twice the picture's.
 func surveyDIB(icon []byte, found *shape, limits Limits) error {
 	b, err := readBitmap(icon)
 	if err != nil {
@@ -169,7 +172,8 @@ func surveyDIB(icon []byte, found *shape, limits Limits) error {
 	return nil
 }
 
-// decodeICO decodes the largest picture.
+// decodeICO decodes the largest picture. For a DIB it makes a BMP file with the height of the
+// picture alone, and with a header of version 4, which makes package bmp read the alpha channel.
 func decodeICO(body []byte, limits Limits) (image.Image, error) {
 	icon, err := surveyICO(body, &shape{}, limits)
 	if err != nil {
@@ -199,8 +203,9 @@ func decodeICO(body []byte, limits Limits) (image.Image, error) {
 	return masked(decoded, pixels[b.rowBytes*height:]), nil
 }
 
-// masked makes transparent what the mask says, of a picture that has no alpha channel of its own.
-// Its rows come from the bottom, a bit a pixel, filled up to 4 bytes.
+// masked makes those pixels transparent whose bit in the mask is 1. A picture that has an alpha
+// channel of its own stays as it is. A channel of zeros counts as none. The mask has the bottom row
+// first, one bit a pixel, and each row is padded to 4 bytes.
 func masked(picture image.Image, mask []byte) image.Image {
 	bounds := picture.Bounds()
 	out, own := picture.(*image.NRGBA)

@@ -6,8 +6,8 @@ import (
 	"image"
 )
 
-// orientation returns the EXIF orientation of a JPEG, from 1 (upright) to 8; 1 if the file has
-// none: EXIF 2.32, 4.6.4. A variant has no EXIF, so Make turns its pixels.
+// orientation returns the EXIF orientation of a JPEG (EXIF 2.32, 4.6.4), from 1 (upright) to 8; 1
+// if the file has none. A variant has no EXIF, so Make turns the pixels instead.
 func orientation(body []byte) int {
 	for i := 2; i+4 <= len(body) && body[i] == 0xff; {
 		marker, size := body[i+1], int(binary.BigEndian.Uint16(body[i+2:]))
@@ -26,7 +26,8 @@ func orientation(body []byte) int {
 // tagOrientation is the number of EXIF's tag Orientation.
 const tagOrientation = 0x0112
 
-// tiffOrientation returns the orientation tag of the first directory, 1 if it has none.
+// tiffOrientation returns the value of the orientation tag in the first directory of EXIF data; 1
+// if there is no valid one.
 func tiffOrientation(tiff []byte) int {
 	if len(tiff) < 8 {
 		return 1
@@ -56,7 +57,8 @@ func tiffOrientation(tiff []byte) int {
 	return 1
 }
 
-// upright rotates and mirrors a picture so that it is seen as its EXIF orientation says.
+// upright rotates and mirrors a picture as its EXIF orientation asks, so that it is upright without
+// EXIF.
 func upright(picture image.Image, orientation int) image.Image {
 	if orientation <= 1 || orientation > 8 {
 		return picture

@@ -37,22 +37,23 @@ const (
 	SVG  = "image/svg+xml"
 )
 
-// The errors of images that are not kept.
+// The reasons why an image is refused.
 var (
-	// ErrNotImage: no known kind of image begins like this.
+	// ErrNotImage says that no known kind of image begins like the bytes.
 	ErrNotImage = errors.New("not an image")
-	// ErrBroken: it begins like an image and does not decode.
+	// ErrBroken says that the bytes begin like an image and do not decode as one.
 	ErrBroken = errors.New("broken image")
-	// ErrBounds: more pixels, frames, scans or parts than the limits allow.
+	// ErrBounds says that an image has more pixels, frames, scans or parts than the limits allow.
 	ErrBounds = errors.New("image is out of bounds")
-	// ErrBudget: decoding it takes more time or memory than allowed. Only package decoder returns
-	// it.
+	// ErrBudget says that decoding an image takes more time or memory than allowed. Only package
+	// decoder returns it.
 	ErrBudget = errors.New("image takes too much to decode")
 )
 
 // Limits bound what is decoded. Zero values take the default.
 type Limits struct {
-	// Pixels of one image, width times height. Default 16,777,216 (4096 x 4096): 64 MiB decoded.
+	// Pixels bounds width times height of one image. Default 16,777,216 (4096 x 4096): 64 MiB
+	// decoded.
 	Pixels int
 }
 
@@ -101,7 +102,7 @@ func Inspect(body []byte, limits Limits) (Info, error) {
 // decode returns the picture, or the first frame of an animation. Errors wrap ErrBroken or
 // ErrBounds.
 func decode(body []byte, kind string, limits Limits) (decoded image.Image, err error) {
-	defer func() { // decoders of hostile bytes: a panic in one is a broken image
+	defer func() { // a decoder that panics on hostile bytes has met a broken image
 		if p := recover(); p != nil {
 			decoded, err = nil, fmt.Errorf("%w: decoder panicked", ErrBroken)
 		}

@@ -5,8 +5,8 @@ import (
 	"encoding/binary"
 )
 
-// Sniff returns the type of an image by its first bytes; empty if it is none. It does not check the
-// other bytes.
+// Sniff returns the type of an image by its first bytes; empty if they are not those of an image.
+// It does not check the other bytes.
 func Sniff(body []byte) string {
 	switch {
 	case bytes.HasPrefix(body, []byte("\x89PNG\r\n\x1a\n")):
@@ -29,8 +29,8 @@ func Sniff(body []byte) string {
 	return ""
 }
 
-// isAVIF looks for the brands avif or avis in the first 256 bytes of the file type box, but not at
-// 12, where the box has its version. ISO/IEC 14496-12, 4.3.
+// isAVIF reports whether the first 256 bytes of the file type box have the brand avif or avis. It
+// does not look at offset 12, where the box has its version. ISO/IEC 14496-12, 4.3.
 func isAVIF(body []byte) bool {
 	if len(body) < 16 || string(body[4:8]) != "ftyp" {
 		return false

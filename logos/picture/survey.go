@@ -6,23 +6,24 @@ import (
 )
 
 // Limits of what a file contains besides its pixels. Decoders believe what a file says: a JPEG of
-// 49 KB with 500 scans kept one busy for nine seconds.
+// 49 KB with 500 scans kept a decoder busy for nine seconds.
 const (
-	// maxParts of a file: chunks, segments, boxes, extensions. A usual PNG of 8 MiB has a thousand.
+	// maxParts bounds the parts of a file: chunks, segments, boxes, extensions. A usual PNG of 8
+	// MiB has a thousand.
 	maxParts = 20_000
-	// maxFrames of an animation.
+	// maxFrames bounds the frames of an animation.
 	maxFrames = 4_096
 	// animationShare times Limits.Pixels is how many pixels all frames of an animation may have
 	// together.
 	animationShare = 32
-	// maxScans of a JPEG. Encoders write about ten, optimizers up to twenty.
+	// maxScans bounds the scans of a JPEG. Encoders write about ten, optimizers up to twenty.
 	maxScans = 100
 	// scanShare times Limits.Pixels is how many pixels all scans of a JPEG may cover together.
 	scanShare = 20
 	// maxPackedMetadata is how many bytes of compressed color profiles and texts a PNG may have.
 	// They may expand a thousandfold when they are read.
 	maxPackedMetadata = 1 << 20
-	// maxItems of an AVIF. The tiles of a grid are items.
+	// maxItems bounds the items of an AVIF. The tiles of a grid are items.
 	maxItems = 1_024
 )
 
@@ -44,7 +45,8 @@ func (s *shape) part() error {
 	return nil
 }
 
-// size checks a width and a height that the file states. The first ones are the picture's size.
+// size checks a width and a height that the file states. The first ones that it is called with
+// become the size of the picture.
 func (s *shape) size(width, height int, limits Limits) error {
 	if err := limits.check(width, height); err != nil {
 		return err
@@ -73,7 +75,7 @@ func (s *shape) frame(width, height int, limits Limits) error {
 // Survey checks the structure of an image without decoding pixels, and returns how many pixels
 // there are to decode. It refuses an image whose decoding would cost our decoder or a browser too
 // much. It reads each byte at most once and allocates almost nothing. For an SVG it does nothing:
-// Clean sanitizes those. Errors wrap ErrNotImage, ErrBroken or ErrBounds.
+// package svg sanitizes and bounds those. Errors wrap ErrNotImage, ErrBroken or ErrBounds.
 func Survey(body []byte, limits Limits) (pixels int, err error) {
 	kind := Sniff(body)
 	switch kind {
@@ -113,7 +115,7 @@ func survey(body []byte, kind string, limits Limits) (shape, error) {
 
 // surveyPNG reads the chunks. https://www.w3.org/TR/png-3/#5Chunk-layout
 func surveyPNG(body []byte, found *shape, limits Limits) error {
-	packed := 0
+	packed := 0 // bytes of metadata, most of it compressed
 	for i := 8; i+12 <= len(body); {
 		size, name := uint64(binary.BigEndian.Uint32(body[i:])), string(body[i+4:i+8])
 		if size > uint64(len(body)-i-12) {
@@ -129,11 +131,12 @@ func surveyPNG(body []byte, found *shape, limits Limits) error {
 		var err error
 		switch {
 		case name == "IHDR" && len(data) == 13:
-			err = found.size(sizes32(data), sizes32(data[4:]), limits)
+			err = found.size(size32(data), size32(data[4:]), limits)
 		case name == "fcTL" && len(data) == 26:
-			err = found.frame(sizes32(data[4:]), sizes32(data[8:]), limits)
+			err = found.frame(size32(data[4:]), size32(data[8:]), limits)
 		case name == "iCCP", name == "zTXt", name == "iTXt":
-			// An iTXt may be plain text, such as XMP, so it may have four times as many bytes.
+			// An iTXt may be plain text, such as XMP. So if it is the chunk that reaches the limit,
+			// the limit is four times as high.
 			if packed += len(data); name != "iTXt" && packed > maxPackedMetadata || packed > 4*maxPackedMetadata {
 				err = fmt.Errorf("%w: %d bytes of metadata", ErrBounds, packed)
 			}
@@ -148,9 +151,9 @@ func surveyPNG(body []byte, found *shape, limits Limits) error {
 	return nil // if something is missing, the decoder finds it
 }
 
-// sizes32 reads a size of 32 bits. It is at most 1<<30, so that the product of two sizes fits an
+// size32 reads a size of 32 bits. It is at most 1<<30, so that the product of two sizes fits an
 // int.
-func sizes32(data []byte) int { return int(min(binary.BigEndian.Uint32(data), 1<<30)) }
+func size32(data []byte) int { return int(min(binary.BigEndian.Uint32(data), 1<<30)) }
 
 // surveyGIF reads the blocks. GIF89a, appendix B.
 func surveyGIF(body []byte, found *shape, limits Limits) error {

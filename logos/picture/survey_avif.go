@@ -5,14 +5,15 @@ import (
 	"fmt"
 )
 
-// containers are the boxes of an AVIF file that contain other boxes. The value is how many bytes
-// come before the first one. ISO/IEC 14496-12; ISO/IEC 23008-12.
+// containers are the boxes of an AVIF file that contain other boxes. The value is how many bytes of
+// the container come before its first inner box. ISO/IEC 14496-12; ISO/IEC 23008-12.
 var containers = map[string]int{
 	"meta": 4, "iprp": 0, "ipco": 0, "moov": 0, "trak": 0, "mdia": 0, "minf": 0, "stbl": 0,
 }
 
 // surveyAVIF reads the sizes of all items, such as the tiles of a grid, and counts items and
-// samples. It does not look into the coded frames: only the decoder's budget bounds those.
+// samples. It does not look into the coded frames: only the budget of package decoder bounds the
+// work on these.
 func surveyAVIF(body []byte, found *shape, limits Limits) error {
 	if err := surveyBoxes(body, found, limits, 0); err != nil {
 		return err
@@ -59,7 +60,7 @@ func surveyBoxes(data []byte, found *shape, limits Limits, depth int) error {
 func surveyBox(name string, data []byte, found *shape, limits Limits) error {
 	switch {
 	case name == "ispe" && len(data) >= 12:
-		width, height := sizes32(data[4:]), sizes32(data[8:])
+		width, height := size32(data[4:]), size32(data[8:])
 		if err := limits.check(width, height); err != nil {
 			return err
 		}
@@ -83,8 +84,8 @@ func surveyBox(name string, data []byte, found *shape, limits Limits) error {
 		}
 		found.frames = max(found.frames, int(samples))
 	case name == "tkhd" && len(data) >= 84:
-		tail := data[len(data)-8:]
-		if width, height := sizes32(tail)>>16, sizes32(tail[4:])>>16; width > 0 && height > 0 {
+		tail := data[len(data)-8:] // width and height, as fixed-point numbers with 16 fraction bits
+		if width, height := size32(tail)>>16, size32(tail[4:])>>16; width > 0 && height > 0 {
 			return limits.check(width, height)
 		}
 	}

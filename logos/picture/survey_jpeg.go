@@ -11,9 +11,9 @@ const (
 	jpegTEM  = 0x01
 	jpegSOF0 = 0xc0 // the first of the frame headers
 	jpegSOF  = 0xcf // the last of them
-	jpegDHT  = 0xc4 // between them, but no frame header; so are the next two
-	jpegJPG  = 0xc8
-	jpegDAC  = 0xcc
+	jpegDHT  = 0xc4 // between the two, but no frame header
+	jpegJPG  = 0xc8 // as jpegDHT
+	jpegDAC  = 0xcc // as jpegDHT
 	jpegRST0 = 0xd0
 	jpegRST7 = 0xd7
 	jpegSOI  = 0xd8
@@ -48,7 +48,7 @@ func surveyJPEG(body []byte, found *shape, limits Limits) error {
 		data := body[i+2 : i+size]
 		switch {
 		case marker >= jpegSOF0 && marker <= jpegSOF && marker != jpegDHT && marker != jpegJPG && marker != jpegDAC:
-			// the header of the picture; there must be only one
+			// This is a frame header, which has the picture's size. A file must have only one.
 			if len(data) < 6 || found.width != 0 {
 				return fmt.Errorf("%w: frame header", ErrBroken)
 			}

@@ -5,13 +5,15 @@ import (
 	"fmt"
 )
 
-// surveyWebP reads the chunks, and those in the frames of an animation. The canvas and each coded
-// picture have sizes of their own. All are checked, because a decoder believes each.
-// https://developers.google.com/speed/webp/docs/riff_container
+// surveyWebP reads the chunks of a file, and those in the frames of an animation. The canvas and
+// each coded picture have sizes of their own. surveyWebP checks all sizes, because a decoder
+// believes each of them. https://developers.google.com/speed/webp/docs/riff_container
 func surveyWebP(body []byte, found *shape, limits Limits) error {
 	return surveyChunks(body[12:], found, limits, 0)
 }
 
+// surveyChunks reads a sequence of chunks. depth is 1 inside a frame, which must not contain
+// frames.
 func surveyChunks(data []byte, found *shape, limits Limits, depth int) error {
 	for len(data) >= 8 {
 		size := uint64(binary.LittleEndian.Uint32(data[4:]))

@@ -12,7 +12,7 @@ import (
 // comments and a document type may come before it.
 func looksLikeSVG(body []byte) bool {
 	if len(body) > 2 && (body[0] == 0xff && body[1] == 0xfe || body[0] == 0xfe && body[1] == 0xff) {
-		body, _ = svg.Text(body) // UTF-16; empty when it is not
+		body, _ = svg.Text(body) // it begins like UTF-16; empty if it is not valid
 	}
 	body = bytes.TrimLeft(bytes.TrimPrefix(body, []byte("\xef\xbb\xbf")), " \t\r\n")
 	const maxProlog = 64 // comments and declarations before the first element
@@ -44,7 +44,7 @@ func looksLikeSVG(body []byte) bool {
 	return false
 }
 
-// after returns the index after the first mark; -1 if there is none.
+// after returns the index after the first mark in body; -1 if there is none.
 func after(body []byte, mark string) int {
 	i := bytes.Index(body, []byte(mark))
 	if i < 0 {
@@ -70,7 +70,8 @@ func afterDoctype(body []byte) int {
 	return -1
 }
 
-// cleanSVG sanitizes an SVG, see package svg. Its errors wrap those of this package.
+// cleanSVG sanitizes an SVG, see package svg. Its errors wrap ErrBroken or ErrBounds of this
+// package.
 func cleanSVG(body []byte, limits Limits) (*svg.Drawing, error) {
 	limits = limits.withDefaults()
 	clean, err := svg.Clean(body, svg.Config{Pixels: limits.Pixels, Raster: func(embedded []byte) (string, int, error) {

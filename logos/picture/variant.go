@@ -77,7 +77,8 @@ func Make(body []byte, kind string, variant Variant, limits Limits) ([]byte, str
 	}
 	small := fit(decoded, variant.Size)
 	if kind == JPEG {
-		// Rotated after it was scaled: that costs less, and a square box fits both.
+		// The picture is rotated after it was scaled: that costs less, and a square fits the
+		// picture in either orientation.
 		small = upright(small, orientation(body))
 	}
 	if small == decoded && target == kind && !animated(body, kind) {
@@ -105,7 +106,7 @@ func fit(picture image.Image, size int) image.Image {
 	return out
 }
 
-// shrink halves a picture while it stays at least twice as large as wanted, each new pixel being
+// shrink halves a picture as long as it stays at least twice as large as wanted. Each new pixel is
 // the mean of four. The scaler would average these pixels too, but it takes longer: its time grows
 // with the pixels that it reads.
 func shrink(picture image.Image, w, h int) image.Image {

@@ -12,7 +12,7 @@ type chunk struct {
 	payload []byte
 }
 
-// maxChunks of a WebP file or of a frame in it.
+// maxChunks bounds the chunks of a WebP file, or of a frame in it.
 const maxChunks = 10_000
 
 // chunks splits a sequence of RIFF chunks. If the last one is cut off, it returns those before it
@@ -60,7 +60,8 @@ func stillWebP(body []byte, limits Limits) ([]byte, error) {
 // alphaFlag in the first byte of a VP8X chunk says that the picture has transparent parts.
 const alphaFlag = 0x10
 
-// frameFile makes a file of one frame. The frame has 16 bytes of header, then its chunks.
+// frameFile makes a WebP file of one frame of an animation. The frame has 16 bytes of header, then
+// its chunks.
 func frameFile(frame []byte) ([]byte, error) {
 	width, height := frame[6:9], frame[9:12]
 	parts, err := chunks(frame[16:])

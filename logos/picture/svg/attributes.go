@@ -11,7 +11,8 @@ const (
 	xmlNamespace   = "http://www.w3.org/XML/1998/namespace"
 )
 
-// attributesOf adds the allowed ones of the found attributes to made, the first of each name.
+// attributesOf adds the allowed attributes of found to made, in their cleaned form. If a name
+// occurs twice, the first attribute counts.
 func (p *parser) attributesOf(made *node, found []xml.Attr) error {
 	for _, given := range found {
 		name, value, err := p.attribute(made.name, given)
@@ -57,9 +58,11 @@ func (p *parser) attribute(element string, given xml.Attr) (name, value string, 
 			return "", "", nil
 		}
 	case animationValue[local] && strings.Contains(strings.ToLower(given.Value), "url"):
+		// An animation must not set a reference: weigh would not count it at the animated element.
 		return "", "", nil
 	case local != "class" && strings.ContainsAny(given.Value, "(\\"):
-		// Only values with these characters can refer to something.
+		// Only a value with one of these characters can refer to something: in url(…), or behind a
+		// CSS escape.
 		text, _, ok := cleanValue(given.Value)
 		if !ok {
 			return "", "", nil

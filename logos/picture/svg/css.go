@@ -15,7 +15,7 @@ const (
 	maxSelectors    = 16_000
 	maxCompounds    = 10         // of one selector; a space beside >, + or ~ counts as one more
 	maxMatches      = 20_000_000 // selectors times elements
-	maxCustomValue  = 200
+	maxCustomValue  = 200        // bytes of a custom property (--name)
 	maxDeclarations = 20_000
 )
 
@@ -38,7 +38,7 @@ func tokensOf(text string) ([]token, bool) {
 		kind, raw := lexer.Next()
 		switch kind {
 		case css.ErrorToken:
-			return list, true // the end of the text, which is the only error here
+			return list, true // the end of the text: the lexer has no other error here
 		case css.BadStringToken, css.BadURLToken, css.CDOToken, css.CDCToken:
 			return nil, false
 		case css.CommentToken:
@@ -50,7 +50,7 @@ func tokensOf(text string) ([]token, bool) {
 }
 
 // cleanValue returns a value without its comments, and the ids in the document that it refers to.
-// It returns false if the value has more than the lists allow.
+// It returns false if the value has something that this package does not allow.
 func cleanValue(text string) (clean string, references []string, ok bool) {
 	list, ok := tokensOf(text)
 	if !ok {
@@ -60,7 +60,8 @@ func cleanValue(text string) (clean string, references []string, ok bool) {
 	return textOf(list), references, ok
 }
 
-// valueOf checks the tokens of a value, and returns the ids that it refers to.
+// valueOf checks the tokens of a value, and returns the ids that it refers to. It returns false if
+// a token is not allowed.
 func valueOf(list []token) (references []string, ok bool) {
 	depth := 0
 	for _, t := range list {
@@ -110,7 +111,7 @@ func closedString(text string) bool {
 	return len(text) >= 2 && text[0] == text[len(text)-1] && !strings.Contains(strings.ToLower(text), "url(")
 }
 
-// localURL returns the id in url(#id).
+// localURL returns the id in url(#id); false for any other address.
 func localURL(text string) (id string, ok bool) {
 	inner := strings.Trim(strings.TrimSuffix(text[len("url("):], ")"), spaces+"\f")
 	if len(inner) >= 2 && (inner[0] == '"' || inner[0] == '\'') && inner[len(inner)-1] == inner[0] {
@@ -137,10 +138,10 @@ type reference struct {
 // are inherited.
 var ownProperties = setOf("filter mask clip-path")
 
-// cleanDeclarations cleans the text of a style attribute.
+// cleanDeclarations cleans the text of a style attribute, such as "fill:red;stroke:url(#a)".
 func cleanDeclarations(text string) declarations {
 	list, ok := tokensOf(text)
-	if !ok { // each on its own, so that the good ones are kept
+	if !ok { // each declaration on its own, so that the good ones are kept
 		var clean declarations
 		parts := strings.Split(text, ";")
 		if len(parts) > 1 {
@@ -186,7 +187,7 @@ func declarationsOf(list []token) declarations {
 		case !ok || len(value) == 0:
 			continue
 		case custom && (len(text) > maxCustomValue || len(references) > 0 || strings.Contains(strings.ToLower(text), "var(")):
-			continue // properties that refer to properties expand like entities
+			continue // custom properties that refer to others can expand like entities
 		case !custom && !presentation[name] && !properties[name]:
 			continue
 		}

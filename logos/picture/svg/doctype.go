@@ -10,15 +10,17 @@ import (
 const (
 	maxEntities    = 64
 	maxEntityValue = 512
-	// maxEntityName is less than entityWindow: a longer name would escape the count.
+	// maxEntityName bounds the bytes of a name. It is less than entityWindow: bindEntities would
+	// not count a longer name.
 	maxEntityName = 100
 	// entityWindow is how far after an & its semicolon is looked for.
 	entityWindow = 128
 )
 
 // entities returns the entities that a document type declares, as name and text. Drawing programs
-// declare their namespaces as such. An entity that refers to another one, to a file or to markup is
-// refused: a few lines of those expand to gigabytes, and no logo needs one.
+// declare their namespaces as entities. An entity that refers to another one, to a file or to
+// markup is refused: a few lines of entities made of others expand to gigabytes, and no logo needs
+// one.
 func entities(doctype string) (map[string]string, error) {
 	found := map[string]string{}
 	parts := strings.Split(doctype, "<!ENTITY")
@@ -48,8 +50,8 @@ func entities(doctype string) (map[string]string, error) {
 	return found, nil
 }
 
-// bindEntities gives the decoder a document type's entities. Before that it counts the bytes that
-// they will add to rest, the text after the document type.
+// bindEntities gives the decoder the entities of a document type. Before that it counts the bytes
+// that they will add to rest, the text after the document type, and refuses more than maxExpansion.
 func bindEntities(decoder *xml.Decoder, doctype string, rest []byte) error {
 	if !strings.Contains(doctype, "<!ENTITY") {
 		return nil

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// setOf makes a set of words.
+// setOf returns the set of the words in lists, which white space separates.
 func setOf(lists ...string) map[string]bool {
 	set := map[string]bool{}
 	for _, list := range lists {
@@ -34,7 +34,8 @@ var (
 	holdsText = setOf("title desc style text tspan textPath")
 	// refers are the elements whose link may name a part of the same document.
 	refers = setOf("use linearGradient radialGradient pattern filter textPath mpath animate animateTransform animateMotion set image")
-	// animationValue are the attributes with values for the attribute that is animated.
+	// animationValue are the attributes of an animation that have values for the animated
+	// attribute.
 	animationValue = setOf("values from to by")
 )
 

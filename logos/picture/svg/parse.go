@@ -35,8 +35,8 @@ type parser struct {
 	root     *node
 	open     []*node // the elements that have not ended, outermost first
 	skipped  int     // depth inside an element that is left out
-	elements int
-	pixels   int // of embedded pictures so far
+	elements int     // so far, skipped ones too
+	pixels   int     // of embedded pictures so far
 	sheets   []*sheet
 }
 
@@ -62,6 +62,7 @@ func read(text []byte, cfg *Config) (*node, []*sheet, error) {
 	return nil, nil, bounds("more than %d parts", maxTokens)
 }
 
+// take adds one token of the XML decoder to the tree.
 func (p *parser) take(token xml.Token) error {
 	switch token := token.(type) {
 	case xml.StartElement:

@@ -25,24 +25,25 @@ func cleanSheet(text string) (*sheet, error) {
 	made := &sheet{references: map[string][]reference{}}
 	list, ok := tokensOf(text)
 	if !ok {
-		// Rule by rule, so that one with an escape does not lose the others.
+		// Each rule is split on its own, so that a rule with an escape does not take the others
+		// with it.
 		for _, part := range strings.SplitAfter(text, "}") {
 			if list, ok := tokensOf(part); ok {
-				if err := made.block(list, 0); err != nil {
+				if err := made.ruleList(list, 0); err != nil {
 					return nil, err
 				}
 			}
 		}
 		return made, nil
 	}
-	if err := made.block(list, 0); err != nil {
+	if err := made.ruleList(list, 0); err != nil {
 		return nil, err
 	}
 	return made, nil
 }
 
-// block cleans a list of rules. depth is 1 inside @media.
-func (s *sheet) block(list []token, depth int) error {
+// ruleList cleans a list of rules. depth is 1 inside @media, which must not contain another @media.
+func (s *sheet) ruleList(list []token, depth int) error {
 	for len(list) > 0 {
 		prelude, body, rest, closed := nextRule(list)
 		list = rest
@@ -60,7 +61,8 @@ func (s *sheet) block(list []token, depth int) error {
 	return nil
 }
 
-// rule cleans one rule, and notes what its declarations refer to for each of its subjects.
+// rule cleans one rule. For each subject of the rule (see selectors) it notes what the declarations
+// refer to.
 func (s *sheet) rule(prelude, body []token, depth int) error {
 	if prelude[0].kind == css.AtKeywordToken {
 		return s.atRule(prelude, body, depth)
@@ -102,7 +104,7 @@ func (s *sheet) atRule(prelude, body []token, depth int) error {
 			return nil
 		}
 		s.text += "@media " + textOf(condition) + "{"
-		err := s.block(body, depth+1)
+		err := s.ruleList(body, depth+1)
 		s.text += "}"
 		return err
 	case "@keyframes":
@@ -149,8 +151,8 @@ func isKeyframe(prelude []token) bool {
 	return len(trim(prelude)) > 0
 }
 
-// nextRule splits the first rule off: the prelude before its block, and the block. closed is false
-// for a statement without a block, like @import.
+// nextRule splits the first rule off the list: prelude is what comes before its braces, body what
+// is in them, rest what follows. closed is false for a statement without braces, like @import.
 func nextRule(list []token) (prelude, body, rest []token, closed bool) {
 	depth, begin := 0, 0
 	for i, t := range list {

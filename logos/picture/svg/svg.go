@@ -18,15 +18,16 @@ import (
 
 // The reasons why a document is refused.
 var (
-	// ErrBroken: the document is not well-formed, its first element is not svg, or it declares
-	// something that no drawing needs.
+	// ErrBroken says that the document is not well-formed, that its first element is not svg, or
+	// that it declares something that no drawing needs.
 	ErrBroken = errors.New("broken drawing")
-	// ErrBounds: the document is well-formed, but asks too much of a reader or a browser.
+	// ErrBounds says that the document is well-formed, but asks too much of a reader or a browser.
 	ErrBounds = errors.New("drawing is out of bounds")
 )
 
-// Version must change when a document that was clean may no longer be. Documents that another
-// version has cleaned are cleaned again.
+// Version is the version of the sanitizer. It must change when a document that an earlier version
+// has cleaned may not be clean by the rules of this one. Documents that another version has cleaned
+// are cleaned again.
 const Version = 1
 
 // Namespace of SVG elements.
@@ -56,7 +57,7 @@ type Raster func(body []byte) (mediaType string, pixels int, err error)
 type Config struct {
 	// Raster checks embedded pictures. If it is nil, they are left out.
 	Raster Raster
-	// Pixels that all embedded pictures may have together.
+	// Pixels bounds the pixels of all embedded pictures together.
 	Pixels int
 }
 

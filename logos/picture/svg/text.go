@@ -53,8 +53,8 @@ func declaration(body []byte) (text string, end int) {
 }
 
 // declared returns the encoding that the declaration names; nil for UTF-8, and for a name that is
-// not known. If the declaration can be read as ASCII, the document cannot be UTF-16, so that is nil
-// too.
+// not known. It is nil for UTF-16 too: a document whose declaration can be read as ASCII cannot be
+// UTF-16.
 func declared(body []byte) encoding.Encoding {
 	text, _ := declaration(bytes.TrimLeft(body, spaces))
 	_, rest, ok := strings.Cut(text, "encoding")

@@ -44,8 +44,8 @@ func (w *weigher) index(n *node) {
 }
 
 // weight returns the weight of an element with all that it draws: itself, its children, and what it
-// refers to. An inherited property may draw its target once for every shape inside the element, so
-// the weight of the target is multiplied by that of the element's content.
+// refers to. A property that the content inherits may draw its target once for every shape inside
+// the element. So the weight of that target is multiplied by the weight of the element's content.
 func (w *weigher) weight(n *node, depth int) (int, error) {
 	if n.name == "" {
 		return len(n.text) / weightBytes, nil
@@ -124,8 +124,8 @@ func ownWeight(n *node) int {
 	return 1 + (len(n.get("d"))+len(n.get("points")))/weightBytes
 }
 
-// referencesOf returns the references of an element's properties. They come from attributes, from
-// its style, and from the style rules that may match it.
+// referencesOf returns the references of an element's properties. They come from the element's
+// attributes, from its style attribute, and from the style rules that may match it.
 func (w *weigher) referencesOf(n *node) ([]reference, error) {
 	var found []reference
 	for i := range n.attributes {

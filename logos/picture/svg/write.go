@@ -14,6 +14,7 @@ type writer struct {
 	most int
 }
 
+// write returns the document of a tree. It refuses a document of more than most bytes.
 func write(root *node, most int) ([]byte, error) {
 	w := &writer{most: most}
 	w.node(root, true)
@@ -73,7 +74,8 @@ func hasXlink(n *node) bool {
 	return false
 }
 
-// The escapes of XML. White space in attribute values becomes spaces, as XML parsers do too.
+// textEscapes and valueEscapes are the escapes of XML. In attribute values each white space
+// character becomes a space, as XML parsers read it.
 var (
 	textEscapes  = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "\r", "&#13;")
 	valueEscapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "\r", " ", "\n", " ", "\t", " ")
@@ -82,7 +84,7 @@ var (
 func escapeText(out *bytes.Buffer, text string)  { _, _ = textEscapes.WriteString(out, text) }
 func escapeValue(out *bytes.Buffer, text string) { _, _ = valueEscapes.WriteString(out, text) }
 
-// sizeOf returns the size of the root element in pixels, or else that of its view box.
+// sizeOf returns the size of the root element in pixels, or else that of its view box, or else 0.
 func sizeOf(root *node) (width, height int) {
 	width, height = pixels(root.get("width")), pixels(root.get("height"))
 	if width > 0 && height > 0 {
@@ -95,6 +97,8 @@ func sizeOf(root *node) (width, height int) {
 	return 0, 0
 }
 
+// pixels reads a length in pixels and rounds it up. It returns 0 for any other text and for a
+// length above 1e6.
 func pixels(text string) int {
 	value, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(text), "px"), 64)
 	if err != nil || !(value > 0) || value > 1e6 {
