@@ -10,6 +10,7 @@ import (
 	"image/jpeg"
 	"image/png"
 	"math/bits"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -161,6 +162,7 @@ func TestInspect(t *testing.T) {
 		"jpeg, half":               {asJPEG(t, painted(200, 200, 1))[:900], Info{}, ErrBroken},
 		"webp, half":               {still[:len(still)/2], Info{}, ErrBroken},
 		"avif, half":               {asAVIF()[:len(asAVIF())/2], Info{}, ErrBroken},
+		"avif, a track too wide":   {slices.Concat(asAVIF(), []byte("\x00\x00\x00\x5ctkhd"), make([]byte, 76), []byte{0x4e, 0x20, 0, 0, 0, 1, 0, 0}), Info{}, ErrBounds},
 		"svg, half":                {[]byte(circle[:60]), Info{}, ErrBroken},
 		"svg of another namespace": {[]byte(`<svg xmlns="http://www.w3.org/1999/xhtml"></svg>`), Info{}, ErrBroken},
 		"svg, billion laughs":      {[]byte(`<!DOCTYPE svg [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]><svg>&b;</svg>`), Info{}, ErrBroken},

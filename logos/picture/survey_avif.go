@@ -85,7 +85,8 @@ func surveyBox(name string, data []byte, found *shape, limits Limits) error {
 		found.frames = max(found.frames, int(samples))
 	case name == "tkhd" && len(data) >= 84:
 		tail := data[len(data)-8:] // width and height, as fixed-point numbers with 16 fraction bits
-		if width, height := size32(tail)>>16, size32(tail[4:])>>16; width > 0 && height > 0 {
+		width, height := int(binary.BigEndian.Uint16(tail)), int(binary.BigEndian.Uint16(tail[4:]))
+		if width > 0 && height > 0 {
 			return limits.check(width, height)
 		}
 	}
