@@ -29,8 +29,8 @@ import (
 	"github.com/mintlake/mintlake/internal/framing"
 )
 
-// MinToken is the shortest admin token, in bytes. Wrong ones are throttled to one a second, so a
-// random token of this length cannot be guessed.
+// MinToken is the shortest admin token, in bytes. Wrong tokens are throttled to one a second, so
+// nobody can guess a random token of this length.
 const MinToken = 16
 
 // Config of the API.
@@ -39,26 +39,30 @@ type Config struct {
 	Addr string
 	// Token that requests carry. Required, at least MinToken bytes.
 	Token string
-	// AllowedHosts are the host names that requests may have besides loopback names: see
-	// access/hosts. They are needed behind a proxy that keeps the Host header.
+	// AllowedHosts are the names that the Host header of a request may have besides loopback names:
+	// see access/hosts. An operator needs them behind a proxy that passes the client's Host header
+	// on.
 	AllowedHosts []string
-	// wrongTokens is how many wrong tokens in a row are answered; after that, one each
-	// wrongTokenEvery. Defaults 10 and 1 s.
+	// wrongTokens is the number of wrong tokens that use up the token bucket, default 10. While it
+	// is empty, each request that presents a token gets status 429. The bucket allows one more
+	// token each wrongTokenEvery, default 1 s.
 	wrongTokens     int
 	wrongTokenEvery time.Duration
 }
 
-// Issuer changes keys: *keys.Issuer.
+// Issuer changes keys. *keys.Issuer implements it. actor names who asks for the change, for the log
+// of changes. changed is false if there was nothing to change.
 type Issuer interface {
-	Create(ctx context.Context, by string, product keys.Product, name, environment string, rules keys.Rules) (string, *keys.Key, error)
-	Restrict(ctx context.Context, by string, product keys.Product, name string, edit func(keys.Rules) (keys.Rules, error)) (key *keys.Key, changed bool, err error)
-	Rotate(ctx context.Context, by string, product keys.Product, name string, grace time.Duration) (string, *keys.Key, error)
-	Revoke(ctx context.Context, by string, product keys.Product, name, reason string) (key *keys.Key, changed bool, err error)
+	Create(ctx context.Context, actor string, product keys.Product, name, environment string, rules keys.Rules) (string, *keys.Key, error)
+	Restrict(ctx context.Context, actor string, product keys.Product, name string, edit func(keys.Rules) (keys.Rules, error)) (key *keys.Key, changed bool, err error)
+	Rotate(ctx context.Context, actor string, product keys.Product, name string, grace time.Duration) (string, *keys.Key, error)
+	Revoke(ctx context.Context, actor string, product keys.Product, name, reason string) (key *keys.Key, changed bool, err error)
 }
 
 // Deps are the collaborators.
 type Deps struct {
-	// Issuer, Live and Configured are required.
+	// Issuer, Live and Configured are required. Live has the issued keys, Configured the keys of
+	// the configuration.
 	Issuer     Issuer
 	Live       *keys.Live
 	Configured *keys.Static
@@ -68,8 +72,8 @@ type Deps struct {
 	Usage Usage
 	// Pages serves the dashboard, at / and /dashboard/. It may be nil.
 	Pages http.Handler
-	// Gatherer has the metrics of the process. Streams describes its stream, and returns nil if
-	// there is none. Both may be nil.
+	// Gatherer has the metrics of the process. Streams describes the transaction stream that the
+	// process serves; it returns nil if the process serves none. Both may be nil.
 	Gatherer prometheus.Gatherer
 	Streams  func() *StreamAnswer
 	// Logger may be nil.
@@ -81,17 +85,18 @@ type Server struct {
 	*listen.Bound
 	cfg   Config
 	deps  Deps
-	token [sha256.Size]byte
-	wrong *failures
+	token [sha256.Size]byte // hash of Config.Token
+	tries *tryBucket
 	// reading lets only one request at a time read the whole log of changes.
 	reading *semaphore.Weighted
-	guard   *hosts.Guard
+	guard   *hosts.Guard // set by Run, once the address is known
 	// sessions of browsers
 	sessions *sessions
 	handler  http.Handler
 }
 
-// Bounds of requests.
+// maxBody bounds a request body in bytes, maxConnections the open connections. stopPatience is how
+// long requests in flight may take when Run ends.
 const (
 	maxBody        = 64 << 10
 	maxConnections = 64
@@ -115,7 +120,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	cfg.wrongTokenEvery = cmp.Or(max(cfg.wrongTokenEvery, 0), time.Second)
 	s := &Server{
 		cfg: cfg, deps: deps, token: sha256.Sum256([]byte(cfg.Token)), Bound: listen.NewBound(), reading: semaphore.NewWeighted(1), sessions: newSessions(),
-		wrong: &failures{most: float64(cfg.wrongTokens), left: float64(cfg.wrongTokens), every: cfg.wrongTokenEvery},
+		tries: &tryBucket{most: float64(cfg.wrongTokens), left: float64(cfg.wrongTokens), every: cfg.wrongTokenEvery},
 	}
 	s.handler = s.routes()
 	return s, nil

@@ -250,9 +250,9 @@ func TestWrongTokensAreThrottled(t *testing.T) {
 	}
 	status, _ := f.do("GET", "/healthz", "", "Authorization", "")
 	require.Equal(t, 200, status)
-	f.wrong.mu.Lock()
-	f.wrong.at = f.wrong.at.Add(-2 * time.Hour)
-	f.wrong.mu.Unlock()
+	f.tries.mu.Lock()
+	f.tries.at = f.tries.at.Add(-2 * time.Hour)
+	f.tries.mu.Unlock()
 	status, _ = f.do("GET", "/v1/keys", "")
 	require.Equal(t, 200, status)
 }

@@ -11,8 +11,10 @@ type KeyAnswer struct {
 	Product     string `json:"product"`
 	Name        string `json:"name"`
 	Environment string `json:"environment,omitempty"`
-	// State is active, expired, revoked or configured.
-	State        string      `json:"state"`
+	// State is active, expired or revoked. It is configured for a key of the configuration: of such
+	// a key only the product and the name are shown.
+	State string `json:"state"`
+	// Version is 1 for a new key, and one more after each change.
 	Version      uint64      `json:"version,omitempty"`
 	CreatedAt    *time.Time  `json:"created_at,omitempty"`
 	CreatedBy    string      `json:"created_by,omitempty"`
@@ -27,7 +29,8 @@ type KeyAnswer struct {
 type KeySecret struct {
 	Prefix   string     `json:"prefix"`
 	IssuedAt *time.Time `json:"issued_at,omitempty"`
-	// EndsAt is the end of its grace period; absent if no newer secret has replaced it.
+	// EndsAt is when the secret stops working, after a newer one has replaced it. It is absent for
+	// the newest secret.
 	EndsAt *time.Time `json:"ends_at,omitempty"`
 }
 
@@ -42,6 +45,7 @@ type RulesAnswer struct {
 	StreamAddresses   int        `json:"stream_addresses,omitempty"`
 }
 
+// timeOf returns the time for JSON: in UTC, and nil for the zero time, so that it is left out.
 func timeOf(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
@@ -66,6 +70,7 @@ func answerOf(k *keys.Key) KeyAnswer {
 	return a
 }
 
+// configuredOf describes a key of the configuration, which has no rules and no history.
 func configuredOf(e keys.Entry) KeyAnswer {
 	return KeyAnswer{Product: string(e.Product), Name: e.ID, State: "configured"}
 }
@@ -76,14 +81,17 @@ type ChangeAnswer struct {
 	By      string    `json:"by"`
 	Product string    `json:"product"`
 	Name    string    `json:"name"`
-	Version uint64    `json:"version"`
-	Change  string    `json:"change"`
-	// Void is true for a change without effect, because another one came first.
-	Void      bool         `json:"void,omitempty"`
-	Rules     *RulesAnswer `json:"rules,omitempty"`
-	Prefix    string       `json:"prefix,omitempty"`
-	GraceEnds *time.Time   `json:"grace_ends,omitempty"`
-	Reason    string       `json:"reason,omitempty"`
+	// Version is the version of the key that the change was to make.
+	Version uint64 `json:"version"`
+	Change  string `json:"change"`
+	// Void is true if the change had no effect, because another change of the key came first.
+	Void  bool         `json:"void,omitempty"`
+	Rules *RulesAnswer `json:"rules,omitempty"`
+	// Prefix is the public beginning of the secret that the change made. GraceEnds is when the
+	// earlier secrets stop working.
+	Prefix    string     `json:"prefix,omitempty"`
+	GraceEnds *time.Time `json:"grace_ends,omitempty"`
+	Reason    string     `json:"reason,omitempty"`
 }
 
 func changeOf(c *keys.Change) ChangeAnswer {

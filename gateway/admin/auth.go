@@ -9,41 +9,43 @@ import (
 	"github.com/mintlake/mintlake/internal/httpjson"
 )
 
-// failures is a token bucket for wrong admin tokens. All callers share it, because on loopback
-// addresses do not tell them apart. When it is empty, the right token is refused as well: otherwise
-// a guesser would learn which one is right.
-type failures struct {
-	most  float64       // the bucket's size
-	every time.Duration // how long it takes until the bucket gets one token more
+// tryBucket is a token bucket: each wrong admin token takes one try from it. All callers share the
+// bucket, because on loopback their addresses do not tell them apart. While it is empty, the right
+// token is refused as well: otherwise a guesser would learn which token is right.
+type tryBucket struct {
+	most  float64       // the most tries in the bucket
+	every time.Duration // the time in which the bucket gains one try
 
 	mu   sync.Mutex
-	left float64   // tokens in the bucket at the time at
-	at   time.Time // of the last take
+	left float64   // tries in the bucket at the time at
+	at   time.Time // of the last take; zero before the first
 }
 
-// take takes one try from the bucket. giveBack returns it if the token was right.
-func (f *failures) take(now time.Time) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if !f.at.IsZero() {
-		f.left = min(f.most, f.left+max(0, now.Sub(f.at).Seconds())/f.every.Seconds())
+// take takes one try from the bucket, and returns false if there is none. If the token turns out to
+// be right, the caller returns the try with giveBack.
+func (b *tryBucket) take(now time.Time) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.at.IsZero() {
+		b.left = min(b.most, b.left+max(0, now.Sub(b.at).Seconds())/b.every.Seconds())
 	}
-	f.at = now
-	if f.left < 1 {
+	b.at = now
+	if b.left < 1 {
 		return false
 	}
-	f.left--
+	b.left--
 	return true
 }
 
-func (f *failures) giveBack() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.left = min(f.most, f.left+1)
+func (b *tryBucket) giveBack() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.left = min(b.most, b.left+1)
 }
 
-// authorized passes on requests with the admin token, and those of a browser that has signed in,
-// unless a page of another origin sent them.
+// authorized passes on a request with the admin token. It also passes on a request of a browser
+// that has signed in, unless a page of another origin sent it. It answers all other requests
+// itself.
 func (s *Server) authorized(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		presented, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")

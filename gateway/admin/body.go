@@ -25,15 +25,15 @@ func invalid(format string, args ...any) error {
 	return &publicError{http.StatusBadRequest, fmt.Sprintf(format, args...)}
 }
 
-// fail answers with the status and the message that an error has for the caller. An error that has
-// none is logged, and the caller only learns that it is in the log. An unknown outcome is both
-// logged and told.
+// fail answers a request with an error. If the error is meant for the caller, fail sends its
+// message with a fitting status. Any other error is logged, and the caller is told to look into the
+// log. ErrUnknownOutcome is logged, and sent to the caller as well.
 func (s *Server) fail(w http.ResponseWriter, err error) {
-	var bad *publicError
+	var public *publicError
 	status := http.StatusInternalServerError
 	switch {
-	case errors.As(err, &bad):
-		status = bad.status
+	case errors.As(err, &public):
+		status = public.status
 	case errors.Is(err, keys.ErrInvalid):
 		status = http.StatusBadRequest
 	case errors.Is(err, keys.ErrNoSuchKey):
@@ -86,7 +86,7 @@ type createBody struct {
 // rulesBody are the rules in a request. A member that is absent or null leaves its rule as it is.
 // An empty list, 0 or "" removes the rule.
 type rulesBody struct {
-	// ExpiresAt is in RFC 3339.
+	// ExpiresAt is a time in RFC 3339.
 	ExpiresAt         *string   `json:"expires_at,omitempty"`
 	Origins           *[]string `json:"origins,omitempty"`
 	Addresses         *[]string `json:"addresses,omitempty"`
@@ -96,7 +96,7 @@ type rulesBody struct {
 	StreamAddresses   *int      `json:"stream_addresses,omitempty"`
 }
 
-// edit applies the members that are present to rules.
+// edit returns rules with the changes of the members that are present.
 func (b *rulesBody) edit(rules keys.Rules) (keys.Rules, error) {
 	set(&rules.Origins, b.Origins)
 	set(&rules.Addresses, b.Addresses)
@@ -118,13 +118,15 @@ func (b *rulesBody) edit(rules keys.Rules) (keys.Rules, error) {
 	return rules, nil
 }
 
+// set sets a rule, unless the value is absent.
 func set[T any](rule, value *T) {
 	if value != nil {
 		*rule = *value
 	}
 }
 
-// graceBody is the body of rotate: a duration like 168h. Without one, keys.DefaultGrace counts.
+// graceBody is the body of a rotation. Grace is how long the earlier secrets go on working, as a
+// duration like 168h. The default is keys.DefaultGrace.
 type graceBody struct {
 	Grace *string `json:"grace"`
 }
@@ -140,7 +142,7 @@ func (b *graceBody) duration() (time.Duration, error) {
 	return grace, nil
 }
 
-// reasonBody is the body of revoke.
+// reasonBody is the body of a revocation.
 type reasonBody struct {
 	Reason string `json:"reason"`
 }

@@ -12,21 +12,27 @@ import (
 	"github.com/mintlake/mintlake/internal/httpjson"
 )
 
-// DeadLetters lists and replays dead letters: *deadletter.Store.
+// DeadLetters lists and replays dead letters. *deadletter.Store implements it.
 type DeadLetters interface {
+	// List returns the newest dead letters, at most last of each partition of their topic, the
+	// oldest first.
 	List(ctx context.Context, last int64) ([]deadletter.Letter, error)
+	// Replay writes the record that a dead letter is about to its topic again. partition and offset
+	// are those of the dead letter.
 	Replay(ctx context.Context, partition int, offset int64) (*deadletter.Letter, error)
 }
 
-// DeadLetterAnswer is one dead letter. Its texts are untrusted.
+// DeadLetterAnswer is one dead letter. Its texts come from outside, so pages must escape them.
 type DeadLetterAnswer struct {
+	// Partition and Offset are the place of the dead letter itself.
 	At        time.Time `json:"at"`
 	Partition int       `json:"partition"`
 	Offset    int64     `json:"offset"`
-	// Source is the room that could not process the record, and Reason is why.
+	// Source is the room that could not process the record, and Reason says why.
 	Source string `json:"source"`
 	Reason string `json:"reason"`
-	// Record is the record's place in Kafka; absent for an input that was no record.
+	// Record is the place of the record that the dead letter is about. It is absent for an input
+	// that was no record.
 	Record *RecordPlace `json:"record,omitempty"`
 	// Key is the record's key, or the name of an input that was no record, at most 1,024 bytes.
 	Key        string `json:"key"`
@@ -55,8 +61,8 @@ func deadLetterOf(l *deadletter.Letter) DeadLetterAnswer {
 // maxDeadLetters bounds the dead letters of each partition in an answer.
 const maxDeadLetters = 500
 
-// deadLetters serves GET /v1/dead-letters?limit=: of each partition the latest ones, the oldest of
-// them first.
+// deadLetters serves GET /v1/dead-letters?limit=. It answers the newest dead letters, at most limit
+// of each partition, the oldest first.
 func (s *Server) deadLetters(w http.ResponseWriter, r *http.Request) error {
 	limit, err := limitOf(r, maxDeadLetters)
 	if err != nil {
@@ -77,8 +83,8 @@ func (s *Server) deadLetters(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// replay serves POST /v1/dead-letters/{partition}/{offset}/replay: it writes the record of that
-// dead letter to its topic again.
+// replay serves POST /v1/dead-letters/{partition}/{offset}/replay. It writes the record that this
+// dead letter is about to the record's topic again.
 func (s *Server) replay(w http.ResponseWriter, r *http.Request) error {
 	partition, err := strconv.ParseUint(r.PathValue("partition"), 10, 31)
 	if err != nil {
@@ -88,6 +94,7 @@ func (s *Server) replay(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return invalid("the offset must be a number")
 	}
+	// The body has no members. readBody checks that no page of another origin sent it.
 	if err := readBody(w, r, &struct{}{}); err != nil {
 		return err
 	}

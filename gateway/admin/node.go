@@ -13,34 +13,41 @@ import (
 
 // UpstreamAnswer is a JSON-RPC upstream as the gateway of this process sees it.
 type UpstreamAnswer struct {
-	// Name is the URL without secrets. Condition is well, behind, in_trouble or ahead.
+	// Name is the URL without secrets. Condition is well, behind, in_trouble, ahead or other_chain.
 	Name      string `json:"name"`
 	Condition string `json:"condition"`
-	// Slots has the upstream's slots by commitment, as far as it has named them.
-	Slots      map[string]float64 `json:"slots"`
-	LagSlots   *float64           `json:"lag_slots,omitempty"`
-	ErrorRatio float64            `json:"error_ratio"`
-	// Seconds is the time until an answer begins, by quantile: 0.5, 0.95, 0.99.
+	// Slots has the last slot that the upstream named at each commitment, if it named one.
+	Slots map[string]float64 `json:"slots"`
+	// LagSlots is how many slots the upstream is below the highest slot of all upstreams, at
+	// commitment processed. ErrorRatio is the part of the last minute's attempts that failed, 0 to
+	// 1.
+	LagSlots   *float64 `json:"lag_slots,omitempty"`
+	ErrorRatio float64  `json:"error_ratio"`
+	// Seconds has the time until an answer begins, over the last minute, at the quantiles 0.5, 0.95
+	// and 0.99.
 	Seconds map[string]float64 `json:"seconds"`
 }
 
-// StreamClient is a client of the stream.
+// StreamClient is a client of the transaction stream.
 type StreamClient struct {
+	// Key is the name of its API key. Form is grpc or websocket.
 	Key   string    `json:"key"`
 	Form  string    `json:"form"`
 	Since time.Time `json:"since"`
-	// Waiting is how many deliveries wait for the client, Buffer how many may. LagSlots is how far
-	// the oldest waiting transaction is below the highest slot seen.
-	Waiting   int    `json:"waiting"`
-	Buffer    int    `json:"buffer"`
-	LagSlots  uint64 `json:"lag_slots"`
-	Filters   int    `json:"filters"`
-	Addresses int    `json:"addresses"`
+	// Waiting is how many deliveries wait for the client. Buffer is how many may wait. LagSlots is
+	// how far the oldest waiting delivery is below the highest slot seen, in slots.
+	Waiting  int    `json:"waiting"`
+	Buffer   int    `json:"buffer"`
+	LagSlots uint64 `json:"lag_slots"`
+	// Filters and Addresses count the client's filters and the addresses in them.
+	Filters   int `json:"filters"`
+	Addresses int `json:"addresses"`
 }
 
-// StreamAnswer describes the stream of this process.
+// StreamAnswer describes the transaction stream of this process.
 type StreamAnswer struct {
-	// Slot is the highest slot seen. List has the clients with the most waiting deliveries.
+	// Slot is the highest slot seen. Clients is the number of all clients. List has the clients
+	// with the most waiting deliveries.
 	Slot    uint64         `json:"slot"`
 	Clients int            `json:"clients"`
 	List    []StreamClient `json:"list"`
@@ -54,10 +61,10 @@ type NodeAnswer struct {
 	Figures   map[string]float64 `json:"figures"`
 }
 
-// maxStreamClients bounds the list of clients.
+// maxStreamClients bounds StreamAnswer.List.
 const maxStreamClients = 500
 
-// figures maps metrics with one series each to their names in the answer.
+// figures maps metrics to their names in NodeAnswer.Figures. Each of these metrics has one series.
 var figures = map[string]string{
 	"mintlake_ingest_slot":                "ingest_slot",
 	"mintlake_api_coverage_gaps":          "coverage_gaps",
@@ -96,7 +103,7 @@ func labelOf(m *dto.Metric, name string) string {
 	return ""
 }
 
-// figuresOf reads figures of the rooms from their metrics.
+// figuresOf copies figures of the rooms from their metrics into the map.
 func figuresOf(families []*dto.MetricFamily, into map[string]float64) {
 	for _, family := range families {
 		for _, m := range family.GetMetric() {
@@ -106,7 +113,7 @@ func figuresOf(families []*dto.MetricFamily, into map[string]float64) {
 				if value < 0 { // the lag is unknown
 					continue
 				}
-				if reader == "any" {
+				if reader == "any" { // counts each record once that some reader has not processed
 					into["pipeline_lag_records"] = value
 				}
 				if strings.HasPrefix(reader, "enrich") {
@@ -121,12 +128,12 @@ func figuresOf(families []*dto.MetricFamily, into map[string]float64) {
 	}
 }
 
-// upstreamsOf reads the state of the upstreams from the gateway's metrics.
+// upstreamsOf reads the state of each upstream from the gateway's metrics.
 func upstreamsOf(families []*dto.MetricFamily) []UpstreamAnswer {
 	found := map[string]*UpstreamAnswer{}
 	for _, family := range families {
-		kind, of := strings.CutPrefix(family.GetName(), "mintlake_gateway_rpc_upstream_")
-		if !of {
+		kind, matches := strings.CutPrefix(family.GetName(), "mintlake_gateway_rpc_upstream_")
+		if !matches {
 			continue
 		}
 		for _, m := range family.GetMetric() {

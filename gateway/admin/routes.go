@@ -18,7 +18,7 @@ import (
 // so this is only what the caller claims.
 const ActorHeader = "X-Mintlake-Actor"
 
-// parseBody reads one JSON object without unknown members.
+// parseBody reads one JSON object without unknown members. An empty body leaves into as it is.
 func parseBody(body []byte, into any) error {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return nil
@@ -72,7 +72,7 @@ func (s *Server) routes() http.Handler {
 	return all
 }
 
-// keyOf reads the key's product and name from the path.
+// keyOf reads the product and the name of a key from the path.
 func keyOf(r *http.Request) (keys.Product, string, error) {
 	product, err := keys.ParseProduct(r.PathValue("product"))
 	if err != nil {
@@ -81,6 +81,8 @@ func keyOf(r *http.Request) (keys.Product, string, error) {
 	return product, r.PathValue("name"), nil
 }
 
+// actorOf names who makes the request. A request without ActorHeader and without a token comes from
+// the session of a dashboard.
 func actorOf(r *http.Request) string {
 	if actor := r.Header.Get(ActorHeader); actor != "" {
 		return actor
@@ -203,7 +205,7 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request) error {
 	return keys.ErrNoSuchKey
 }
 
-// limitOf reads the query's limit; without one it returns most.
+// limitOf reads the query parameter limit, 1 to most. Without the parameter it returns most.
 func limitOf(r *http.Request, most int) (int, error) {
 	text := r.URL.Query().Get("limit")
 	if text == "" {
@@ -216,14 +218,15 @@ func limitOf(r *http.Request, most int) (int, error) {
 	return n, nil
 }
 
-// maxListed and maxChanges bound the keys and the changes of one answer.
+// maxListed and maxChanges bound the keys and the changes in one answer.
 const (
 	maxListed  = 1000
 	maxChanges = 1000
 )
 
-// list serves GET /v1/keys?product=&after=&limit=. after is the member next of the answer before.
-// The keys of the configuration come with the first page, in addition to limit.
+// list serves GET /v1/keys?product=&after=&limit=. It lists the issued keys by product and name.
+// after is the member next of the answer to the previous page. The keys of the configuration come
+// with the first page, in addition to limit.
 func (s *Server) list(w http.ResponseWriter, r *http.Request) error {
 	limit, err := limitOf(r, maxListed)
 	if err != nil {
@@ -235,7 +238,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) error {
 		Next string      `json:"next,omitempty"`
 	}{Keys: []KeyAnswer{}}
 	configured := []KeyAnswer{}
-	if after == "" { // these keys are few
+	if after == "" {
 		for _, p := range keys.Products() {
 			for _, entry := range s.deps.Configured.Keys(p) {
 				configured = append(configured, configuredOf(entry))
@@ -263,10 +266,11 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// historyPatience bounds one reading of the log of changes, or of dead letters.
+// historyPatience bounds one reading of the log of changes, or one request about dead letters.
 const historyPatience = 45 * time.Second
 
-// changes serves GET /v1/log?product=&name=&limit=: the newest changes, the oldest of them first.
+// changes serves GET /v1/log?product=&name=&limit=. It answers the newest changes, the oldest of
+// them first.
 func (s *Server) changes(w http.ResponseWriter, r *http.Request) error {
 	limit, err := limitOf(r, maxChanges)
 	if err != nil {
@@ -280,7 +284,7 @@ func (s *Server) changes(w http.ResponseWriter, r *http.Request) error {
 	defer s.reading.Release(1)
 	product, name := r.URL.Query().Get("product"), r.URL.Query().Get("name")
 	newest := make([]keys.Change, 0, limit) // a ring buffer once it is full
-	at := 0                                 // the oldest in it
+	at := 0                                 // once it is full: the index of the oldest change
 	err = s.deps.Live.History(ctx, func(p keys.Product, n string) bool {
 		return (product == "" || product == string(p)) && (name == "" || name == n)
 	}, func(c keys.Change) {

@@ -14,19 +14,20 @@ import (
 )
 
 const (
-	// sessionCookie holds a random value that stands for the admin token in a browser.
+	// sessionCookie is the name of the cookie. Its random value stands for the admin token in a
+	// browser.
 	sessionCookie = "mintlake_admin"
-	// sessionAge is how long a session lasts, sessionIdle how long it may be unused.
+	// sessionAge is how long a session lasts. sessionIdle is how long it may be unused.
 	sessionAge  = 12 * time.Hour
 	sessionIdle = time.Hour
-	// maxSessions bounds the sessions. One more replaces the least recently used one.
+	// maxSessions bounds the sessions. One more session replaces the least recently used one.
 	maxSessions = 32
 )
 
-// session is the session of a browser that signed in.
+// session is the session of a browser that signed in: when it began, and when it was last used.
 type session struct{ began, used time.Time }
 
-// sessions has the sessions by the hash of their cookie's value.
+// sessions has the sessions of browsers that signed in, by the SHA-256 of their cookie's value.
 type sessions struct {
 	mu   sync.Mutex
 	byID map[[sha256.Size]byte]*session
@@ -43,13 +44,13 @@ func (s *sessions) begin(now time.Time) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for len(s.byID) >= maxSessions {
-		var oldest [sha256.Size]byte
+		var leastRecent [sha256.Size]byte // at first zero, which no session has
 		for id, other := range s.byID {
-			if o := s.byID[oldest]; o == nil || other.used.Before(o.used) {
-				oldest = id
+			if found := s.byID[leastRecent]; found == nil || other.used.Before(found.used) {
+				leastRecent = id
 			}
 		}
-		delete(s.byID, oldest)
+		delete(s.byID, leastRecent)
 	}
 	value := rand.Text()
 	s.byID[sha256.Sum256([]byte(value))] = &session{now, now}
@@ -80,9 +81,9 @@ func (s *sessions) end(value string) {
 }
 
 // rightToken compares presented with the admin token. If it returns false, it has answered the
-// request: the token is wrong, or too many wrong ones came before.
+// request: the token is wrong, or too many wrong tokens came before.
 func (s *Server) rightToken(w http.ResponseWriter, r *http.Request, presented string) bool {
-	if !s.wrong.take(time.Now()) {
+	if !s.tries.take(time.Now()) {
 		w.Header().Set("Retry-After", strconv.Itoa(max(1, int(s.cfg.wrongTokenEvery.Seconds()))))
 		httpjson.WriteError(w, http.StatusTooManyRequests, "too many wrong admin tokens: try again later")
 		return false
@@ -94,13 +95,13 @@ func (s *Server) rightToken(w http.ResponseWriter, r *http.Request, presented st
 		httpjson.WriteError(w, http.StatusUnauthorized, "the admin token is wrong")
 		return false
 	}
-	s.wrong.giveBack()
+	s.tries.giveBack()
 	return true
 }
 
 // sameOrigin returns false if a page of another origin made the browser send the request. The
 // cookie's SameSite is not enough: it lets pages of other ports of this machine through. Current
-// browsers send one of the two headers, so a request without both is not from a page.
+// browsers send Sec-Fetch-Site or Origin, so a request without both is not from a page.
 func sameOrigin(r *http.Request) bool {
 	if site := r.Header.Get("Sec-Fetch-Site"); site != "" {
 		return site == "same-origin"
@@ -110,7 +111,7 @@ func sameOrigin(r *http.Request) bool {
 	return origin == "" || host == r.Host
 }
 
-// signedIn returns whether the request belongs to a browser's session.
+// signedIn returns whether the request belongs to a session, and records that the session was used.
 func (s *Server) signedIn(r *http.Request) bool {
 	cookie, err := r.Cookie(sessionCookie)
 	return err == nil && s.sessions.use(cookie.Value, time.Now())
@@ -121,7 +122,7 @@ type tokenBody struct {
 	Token string `json:"token"`
 }
 
-// signIn serves POST /session: it exchanges the token for a cookie that scripts cannot read.
+// signIn serves POST /session. It exchanges the admin token for a cookie that scripts cannot read.
 func (s *Server) signIn(w http.ResponseWriter, r *http.Request) {
 	var body tokenBody
 	if !sameOrigin(r) {
@@ -153,6 +154,7 @@ func (s *Server) signOut(w http.ResponseWriter, r *http.Request) {
 	httpjson.Write(w, http.StatusOK, map[string]string{"status": "signed out"})
 }
 
+// setCookie sets the session cookie for age seconds. A negative age deletes it.
 func (s *Server) setCookie(w http.ResponseWriter, r *http.Request, value string, age int) {
 	http.SetCookie(w, &http.Cookie{ //nolint:gosec // over plain HTTP a secure cookie never comes back
 		Name: sessionCookie, Value: value, Path: "/", MaxAge: age, HttpOnly: true, SameSite: http.SameSiteStrictMode,

@@ -16,16 +16,17 @@ import (
 
 // UsageQuery is the query of GET /usage.
 type UsageQuery struct {
-	// From and To bound the minutes: From is included, To is not.
+	// From and To bound the minutes that count: From is included, To is not.
 	From, To time.Time
-	// Product, Key and Method select rows; empty selects all.
+	// Product, Key and Method select rows. An empty text selects all.
 	Product, Key, Method string
-	// By are the columns that rows are grouped by: any of minute, hour, day, key and method. Rows
-	// that are grouped by key are grouped by product as well.
+	// By are the columns that rows are grouped by: key, method, and one of minute, hour and day.
+	// Rows that are grouped by key are grouped by product as well.
 	By []string
 }
 
-// UsageRow is one row of the answer. Columns that it is not grouped by are left out.
+// UsageRow is one row of the answer. A column that rows are not grouped by is left out.
+// docs/keys.md says what the figures count.
 type UsageRow struct {
 	Time     *time.Time `json:"time,omitempty"`
 	Product  string     `json:"product,omitempty"`
@@ -35,7 +36,8 @@ type UsageRow struct {
 	Refused  uint64     `json:"refused"`
 	Bytes    uint64     `json:"bytes"`
 	Units    uint64     `json:"units"`
-	// Streams and Addresses are the highest values of any minute.
+	// Streams and Addresses are the highest values of any minute: those of several minutes do not
+	// add up.
 	Streams   uint64 `json:"streams"`
 	Addresses uint64 `json:"addresses"`
 }
@@ -45,11 +47,12 @@ type UsageAnswer struct {
 	From time.Time  `json:"from"`
 	To   time.Time  `json:"to"`
 	Rows []UsageRow `json:"rows"`
-	// More is true if there are more rows than an answer may have: narrow the query.
+	// More is true if there are more rows than an answer may have. Then the caller should narrow
+	// the query.
 	More bool `json:"more,omitempty"`
 }
 
-// Usage reads what keys used.
+// Usage reads what keys used. *UsageTable implements it.
 type Usage interface {
 	// Usage returns at most limit rows, in the order of query.By.
 	Usage(ctx context.Context, query UsageQuery, limit int) ([]UsageRow, error)
@@ -59,7 +62,7 @@ const (
 	maxUsageRows = 10_000
 	// defaultUsage is how far back an answer goes if the query has no from.
 	defaultUsage = 24 * time.Hour
-	// maxUsage bounds the time that one query may cover.
+	// maxUsage is the longest time that may lie between the parameters from and to.
 	maxUsage = 400 * 24 * time.Hour
 )
 
@@ -89,10 +92,11 @@ func (s *Server) usage(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// usageColumns are the values of by.
+// usageColumns are the values that the parameter by may have.
 var usageColumns = []string{"minute", "hour", "day", "key", "method"}
 
-// usageQuery reads and checks the parameters of GET /usage.
+// usageQuery reads and checks the parameters of GET /usage. by may be given more than once, or as a
+// list with commas.
 func usageQuery(r *http.Request, now time.Time) (UsageQuery, error) {
 	values := r.URL.Query()
 	for name, given := range values {
@@ -132,11 +136,11 @@ func usageQuery(r *http.Request, now time.Time) (UsageQuery, error) {
 	return q, nil
 }
 
-// timeIn reads a time in RFC 3339, or a duration like 24h, which means that long ago. An empty text
-// means otherwise.
-func timeIn(text string, now, otherwise time.Time) (time.Time, error) {
+// timeIn reads a time in RFC 3339, or a duration like 24h, which means that long before now, cut to
+// the minute. It returns fallback for an empty text.
+func timeIn(text string, now, fallback time.Time) (time.Time, error) {
 	if text == "" {
-		return otherwise.UTC(), nil
+		return fallback.UTC(), nil
 	}
 	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
 		return now.Add(-ago).UTC().Truncate(time.Minute), nil

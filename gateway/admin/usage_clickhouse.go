@@ -17,8 +17,8 @@ type UsageTable struct {
 	view string
 }
 
-// NewUsageTable reads from the given database. See clickhouse.Questions for when the connection is
-// opened.
+// NewUsageTable returns a reader of the view in the given database. open makes the connection, for
+// the first query.
 func NewUsageTable(open func(ctx context.Context) (driver.Conn, error), database string) *UsageTable {
 	return &UsageTable{
 		Questions: clickhouse.NewQuestions(open, clickhouse.Bounds{Time: 20 * time.Second, Concurrent: 2, Memory: 512 << 20, Threads: 2}),
@@ -26,15 +26,16 @@ func NewUsageTable(open func(ctx context.Context) (driver.Conn, error), database
 	}
 }
 
-// usageGroups are, for each value of by, the expressions to group by, with the names of their
-// columns.
+// usageGroups maps each value of the parameter by to what the query groups by: pairs of a SQL
+// expression and the name of its column.
 var usageGroups = map[string][][2]string{
 	"minute": {{"minute", "time"}}, "hour": {{"toStartOfHour(minute)", "time"}}, "day": {{"toStartOfDay(minute)", "time"}},
 	"key": {{"product", "product"}, {"key", "key"}}, "method": {{"method", "method"}},
 }
 
-// Usage implements the interface Usage. The inner query sums up each minute: the streams of one
-// minute add up, but those of several minutes do not, so the outer query takes their maximum.
+// Usage implements the interface Usage. The inner query sums up each minute. The outer query sums
+// up the minutes, but takes the maximum of streams and addresses: those of one minute add up, those
+// of several minutes do not.
 func (u *UsageTable) Usage(ctx context.Context, q UsageQuery, limit int) (rows []UsageRow, err error) {
 	var inner, outer, names []string
 	for _, by := range q.By {
@@ -45,7 +46,10 @@ func (u *UsageTable) Usage(ctx context.Context, q UsageQuery, limit int) (rows [
 			names = append(names, name)
 		}
 	}
-	list := func(more ...string) string { return strings.Join(append(append([]string{}, more...), outer...), ", ") }
+	// list joins the columns in first and those that rows are grouped by, with commas.
+	list := func(first ...string) string {
+		return strings.Join(append(append([]string{}, first...), outer...), ", ")
+	}
 	columns := strings.Join(append(append([]string{}, outer...), "sum(a), sum(b), sum(c), sum(d), max(e), max(f)"), ", ")
 	text := "SELECT " + columns + " FROM (SELECT " + strings.Join(append(inner, "sum(requests) AS a, sum(refused) AS b, sum(bytes) AS c, "+
 		"sum(units) AS d, sum(streams) AS e, sum(addresses) AS f"), ", ") + " FROM " + u.view + " WHERE minute >= toDateTime({from:UInt32}, 'UTC') AND minute < toDateTime({to:UInt32}, 'UTC')" +
@@ -64,8 +68,8 @@ func (u *UsageTable) Usage(ctx context.Context, q UsageQuery, limit int) (rows [
 	return rows, err
 }
 
-// targets returns pointers to the fields that a row of the query is scanned into: those of the
-// columns in names, then the six figures.
+// targets returns pointers to the fields that a row of the query is scanned into: first the columns
+// in names, then the six figures.
 func (r *UsageRow) targets(names []string) []any {
 	targets := make([]any, 0, len(names)+6)
 	for _, name := range names {

@@ -1,11 +1,12 @@
 // Package balances answers getTokenSupply and getTokenLargestAccounts from the balances that
 // Mintlake keeps.
 //
-// In: calls of the JSON-RPC gateway; GET /tokens/{mint}/accounts of the token API. Out: what a node
-// answers. Guarantees: nothing is guessed. Only calls at commitment confirmed are answered, which
-// the balances are of, and only for mints of the standard token program whose accounts are
-// complete: Token-2022 mints may show amounts that differ from the raw ones. All other calls, and
-// those that the API does not answer, go to the upstreams.
+// In: calls of the JSON-RPC gateway; GET /tokens/{mint}/accounts of the token API. Out: the answers
+// that a node would give. Guarantees: nothing is guessed. A call is answered here only if it asks
+// for commitment confirmed, which is that of the balances, if all accounts of the mint are known,
+// and if the mint is of the standard token program: Token-2022 mints may show amounts that differ
+// from the raw ones. All other calls go to the upstreams, and so do calls to which the API has no
+// answer.
 package balances
 
 import (
@@ -33,13 +34,14 @@ import (
 const (
 	getTokenSupply          = "getTokenSupply"
 	getTokenLargestAccounts = "getTokenLargestAccounts"
-	// largest is how many accounts a node tells (agave, NUM_LARGEST_ACCOUNTS).
+	// largest is how many accounts a node returns (agave, NUM_LARGEST_ACCOUNTS).
 	largest = 20
-	// timeout bounds a request to the API: an upstream is asked then.
+	// timeout bounds a request to the API. After that, an upstream is asked.
 	timeout = 2 * time.Second
 	// maxBytes bounds an answer of the API; twenty accounts have some 3 KB.
 	maxBytes = 64 << 10
-	// maxDecimals is up to which number of decimals an amount can be shown: 10^19 fits 64 bits.
+	// maxDecimals is the most decimals for which a node computes uiAmount: it divides by a power of
+	// ten in 64 bits, and 10^19 is the highest. Beyond that a node answers null.
 	maxDecimals = 19
 )
 
@@ -53,7 +55,7 @@ type Config struct {
 
 // Deps are the collaborators. Both may be nil.
 type Deps struct {
-	// Transport sends the requests to the API. Default: a connection pool of the server's own.
+	// Transport sends the requests to the API. Default: http.DefaultTransport.
 	Transport  http.RoundTripper
 	Registerer prometheus.Registerer
 }
@@ -87,7 +89,8 @@ func New(cfg Config, deps Deps) (*Server, error) {
 // Methods implements jsonrpc.Local.
 func (s *Server) Methods() []string { return []string{getTokenSupply, getTokenLargestAccounts} }
 
-// accounts is the answer of the API.
+// accounts is the answer of GET /tokens/{mint}/accounts. Items are the accounts with the largest
+// amounts, the largest first.
 type accounts struct {
 	Decimals  int     `json:"decimals"`
 	IsToken22 bool    `json:"is_token22"`
@@ -96,6 +99,7 @@ type accounts struct {
 		Account string `json:"account"`
 		Amount  string `json:"amount"`
 	} `json:"items"`
+	// Complete is true if all accounts of the mint are known.
 	Complete bool    `json:"complete"`
 	AsOfSlot *uint64 `json:"as_of_slot"`
 }
@@ -110,7 +114,8 @@ func (s *Server) Answer(ctx context.Context, method string, params json.RawMessa
 	return result, nil
 }
 
-// answer returns the result, or nil and why there is none: a metric label.
+// answer returns the result; nil if the upstreams should answer. outcome is a metric label: here,
+// or why there is no result.
 func (s *Server) answer(ctx context.Context, method string, params json.RawMessage) (result json.RawMessage, outcome string) {
 	mint, ok := mintOf(params)
 	if !ok {
@@ -158,6 +163,7 @@ func mintOf(params json.RawMessage) (mint pubkey.Key, ok bool) {
 	return mint, err == nil
 }
 
+// ask reads the limit largest accounts of a mint from the API.
 func (s *Server) ask(ctx context.Context, mint pubkey.Key, limit int) (*accounts, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.cfg.API+"/tokens/"+mint.String()+"/accounts?limit="+strconv.Itoa(limit), nil)
 	if err != nil {
@@ -187,12 +193,13 @@ type uiAmount struct {
 	UIAmountString string  `json:"uiAmountString"`
 }
 
-// balance is an account of getTokenLargestAccounts.
+// balance is one account in the answer to getTokenLargestAccounts.
 type balance struct {
 	Address string `json:"address"`
 	uiAmount
 }
 
+// balances returns the accounts as nodes show them.
 func (a *accounts) balances() ([]balance, error) {
 	list := make([]balance, 0, len(a.Items))
 	for _, item := range a.Items {
@@ -205,7 +212,7 @@ func (a *accounts) balances() ([]balance, error) {
 	return list, nil
 }
 
-// amountOf shows a raw amount.
+// amountOf converts a raw amount: 1500000 with 6 decimals is 1.5.
 func amountOf(raw string, decimals int) (uiAmount, error) {
 	amount, err := strconv.ParseUint(raw, 10, 64)
 	if err != nil || decimals < 0 {

@@ -27,7 +27,7 @@ type rows struct {
 	NextCursor string  `json:"next_cursor"`
 }
 
-// tokens looks mints up. Mints that are not in the registry are missing in the map.
+// tokens looks mints up in the registry. The map has only the mints that the registry lists.
 func (s *Server) tokens(ctx context.Context, mints []pubkey.Key) (map[pubkey.Key]*token, error) {
 	found := make(map[pubkey.Key]*token, len(mints))
 	for some := range slices.Chunk(mints, batchMints) {
@@ -46,7 +46,7 @@ func (s *Server) tokens(ctx context.Context, mints []pubkey.Key) (map[pubkey.Key
 	return found, nil
 }
 
-// rows calls GET /tokens.
+// rows calls GET /tokens. It leaves out an empty search text q.
 func (s *Server) rows(ctx context.Context, query url.Values) (*rows, error) {
 	if query.Get("q") == "" {
 		query.Del("q")
@@ -55,11 +55,12 @@ func (s *Server) rows(ctx context.Context, query url.Values) (*rows, error) {
 	return answer, s.request(ctx, http.MethodGet, "/tokens?"+query.Encode(), nil, answer)
 }
 
-// errAbsent is the API's 404, for the client if nobody expects it.
+// errAbsent means that the API answered 404. It goes to the client, unless the caller of request
+// handles it.
 var errAbsent = unavailable("the registry's token API does not answer what the gateway asks for: are both of one version?")
 
 // request calls the API, reads its answer into answer, and counts the outcome. Its errors are meant
-// for the client, except the end of ctx.
+// for the client, except ctx.Err().
 func (s *Server) request(ctx context.Context, method, path string, body []byte, answer any) error {
 	began := time.Now()
 	outcome := s.roundTrip(ctx, method, path, body, answer)
@@ -85,7 +86,8 @@ func unavailable(text string) error {
 	return &jsonrpc.CallError{Code: message.CodeUnavailable, Status: http.StatusServiceUnavailable, Message: text}
 }
 
-// roundTrip makes one request. outcome is a metric label; answer is whole if it is ok.
+// roundTrip makes one request. outcome is a metric label. answer holds the whole answer only if
+// outcome is ok.
 func (s *Server) roundTrip(ctx context.Context, method, path string, body []byte, answer any) (outcome string) {
 	req, err := http.NewRequestWithContext(ctx, method, s.cfg.API+path, bytes.NewReader(body))
 	if err != nil {
@@ -114,6 +116,7 @@ func (s *Server) roundTrip(ctx context.Context, method, path string, body []byte
 	if err := decoder.Decode(answer); err != nil {
 		return "malformed"
 	}
+	// The answer must end after its JSON value, and before maxBytes.
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) || limited.N == 0 {
 		return "malformed"
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// token is a row of the token API, as far as it is used here.
+// token is a row of the token API, with the fields that this package uses.
 type token struct {
 	Mint            pubkey.Key `json:"mint"`
 	Symbol          string     `json:"symbol"`
@@ -70,20 +70,22 @@ type authority struct {
 	Scopes  []string `json:"scopes"`
 }
 
-// ownership is the same for each fungible token unless an owner was asked for: its holders are
-// many, so owner is empty. Whether their accounts are frozen or delegated is no matter of the
-// token.
+// ownership says who owns a token. A fungible token has many holders, so Owner is empty, and Frozen
+// and Delegated, which are about accounts, are false. If the call asked for the tokens of an owner,
+// the fields are about that owner's accounts: see holding.asset.
 type ownership struct {
 	Frozen    bool   `json:"frozen"`
 	Delegated bool   `json:"delegated"`
 	Model     string `json:"ownership_model"`
 	Owner     string `json:"owner"`
-	// Delegate is that of the owner's account, where an owner is asked for who has one account.
+	// Delegate is set only if the call asked for the tokens of an owner, and the owner has a single
+	// account of this token, with a delegate.
 	Delegate string `json:"delegate,omitempty"`
 }
 
 type tokenInfo struct {
-	// Balance is the raw sum of the owner's accounts, where an owner is asked for.
+	// Balance is the sum of the raw amounts in the owner's accounts. It is empty if the call did
+	// not ask for the tokens of an owner.
 	Balance         json.Number `json:"balance,omitempty"`
 	Supply          json.Number `json:"supply,omitempty"`
 	Decimals        uint8       `json:"decimals"`
@@ -101,7 +103,7 @@ const (
 	standardFungible      = 2
 )
 
-// asset returns the row as an asset.
+// asset returns the token as an asset without an owner.
 func (t *token) asset() *asset {
 	a := &asset{
 		Interface: "FungibleToken", ID: t.Mint, Content: t.content(), Ownership: ownership{Model: "token"},

@@ -4,11 +4,11 @@
 //
 // In: calls of the JSON-RPC gateway; rows of the token API over HTTP. Out: assets in the shape of
 // the standard, as github.com/metaplex-foundation/digital-asset-rpc-infrastructure has it.
-// Guarantees: what a fungible token does not have, or the registry does not know, is absent, not
-// invented; but for ownership, which clients' types demand: it names no owner. The upstreams answer
-// for assets that are not in the registry, for searches by what the registry does not know, and for
-// owners of whom not all accounts are known. Calls in flight, their time and the API's answers are
-// bounded.
+// Guarantees: what a fungible token does not have, or the registry does not know, is absent and not
+// invented. Only ownership is always there, because the types of clients demand it: if no owner was
+// asked for, its owner is empty. The upstreams answer for assets that are not in the registry, for
+// searches by what the registry does not know, and for owners of whom not all accounts are known.
+// Calls in flight, their time and the API's answers are bounded.
 //
 // The API is called over HTTP, because the gateway may run in a process of its own. The API
 // recognizes the gateway by a token and does not limit it: the gateway limits its callers by their
@@ -44,8 +44,8 @@ type Config struct {
 	// Token is the token by which the API recognizes the gateway: see access/internaltoken.
 	// Without it the API's public limits apply to all callers together.
 	Token string
-	// maxAtOnce bounds the calls in flight, and as many more of which the upstreams are asked;
-	// others wait. Default 32.
+	// maxAtOnce bounds the calls that are answered from the registry at one time. It also bounds,
+	// separately, the calls that wait for an upstream. Further calls wait. Default 32.
 	maxAtOnce int
 	// maxBytes bounds one answer of the API; 500 rows take some 500 KB. Default 16 MiB.
 	maxBytes int64
@@ -62,8 +62,8 @@ type Deps struct {
 type Server struct {
 	cfg    Config
 	client http.Client
-	// calls bounds the calls that are answered from the registry, asks those that wait for an
-	// upstream.
+	// calls bounds the calls that are answered from the registry at one time. asks bounds the calls
+	// that wait for an upstream.
 	calls, asks *semaphore.Weighted
 	metrics     *metrics
 }
@@ -99,7 +99,8 @@ const (
 	getAssets     = "getAssets"
 	getAssetBatch = "getAssetBatch"
 	searchAssets  = "searchAssets"
-	// getTokenAccounts is of other providers: the accounts of an owner, of a mint, or of both.
+	// getTokenAccounts is no method of the standard, but other providers have it. It lists the
+	// accounts of an owner, of a mint, or of an owner and a mint.
 	getTokenAccounts = "getTokenAccounts"
 	getAssetsByOwner = "getAssetsByOwner"
 )
@@ -111,19 +112,21 @@ func (s *Server) Methods() []string {
 
 // Answer implements jsonrpc.Local.
 func (s *Server) Answer(ctx context.Context, method string, params json.RawMessage, ask jsonrpc.Ask) (json.RawMessage, error) {
-	at := place{}
-	if err := at.move(ctx, s.calls); err != nil {
+	held := place{}
+	if err := held.move(ctx, s.calls); err != nil {
 		return nil, err
 	}
-	defer at.leave()
+	defer held.leave()
 	if upstreams := ask; ask != nil {
 		ask = func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, *jsonrpc.CallError, error) {
-			if err := at.move(ctx, s.asks); err != nil {
+			if err := held.move(ctx, s.asks); err != nil {
 				return nil, nil, err
 			}
 			return upstreams(ctx, method, params)
 		}
 	}
+	// Of the other methods, the positions of parameters are not known here. The upstreams may know
+	// them.
 	if method != getAsset && method != getAssets && method != getAssetBatch && ask != nil && isList(params) {
 		return nil, jsonrpc.ErrElsewhere
 	}
@@ -147,10 +150,13 @@ func (s *Server) Answer(ctx context.Context, method string, params json.RawMessa
 	return s.getAssets(ctx, method, members, ask)
 }
 
-// place is the place of a call in one semaphore, or in none. A call moves on when an upstream is
-// asked: that may take long, and calls that the registry answers do not wait for it.
+// place is the place that a call holds in a semaphore; nil for none. Before a call asks an
+// upstream, which may take long, it moves from Server.calls to Server.asks. So calls that the
+// registry answers do not wait for upstreams.
 type place struct{ in *semaphore.Weighted }
 
+// move leaves the semaphore and waits for a place in another one. After an error the call holds no
+// place.
 func (p *place) move(ctx context.Context, to *semaphore.Weighted) error {
 	p.leave()
 	if err := to.Acquire(ctx, 1); err != nil {
@@ -170,9 +176,10 @@ func (p *place) leave() {
 // errNotFound is the reference implementation's error, shortened.
 var errNotFound = &jsonrpc.CallError{Code: -32000, Message: "Asset Not Found"}
 
-// getAsset answers from the registry. The upstreams are asked for an asset that is not there.
+// getAsset answers from the registry. For an asset that the registry does not have, it asks the
+// upstreams.
 func (s *Server) getAsset(ctx context.Context, params json.RawMessage, members map[string]json.RawMessage, ask jsonrpc.Ask) (json.RawMessage, error) {
-	id, err := mintOf(members["id"], "id")
+	id, err := addressOf(members["id"], "id")
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +208,7 @@ func (s *Server) getAsset(ctx context.Context, params json.RawMessage, members m
 // getAssets answers in the order of the ids, with null for an asset that neither the registry nor
 // an upstream has.
 func (s *Server) getAssets(ctx context.Context, method string, members map[string]json.RawMessage, ask jsonrpc.Ask) (json.RawMessage, error) {
-	ids, err := mintsOf(members["ids"])
+	ids, err := addressesOf(members["ids"])
 	if err != nil {
 		return nil, err
 	}
@@ -226,6 +233,7 @@ func (s *Server) getAssets(ctx context.Context, method string, members map[strin
 	return encode(list)
 }
 
+// missingOf returns the ids that were not found, each once.
 func missingOf(ids []pubkey.Key, found map[pubkey.Key]*token) []pubkey.Key {
 	missing, seen := []pubkey.Key{}, map[pubkey.Key]bool{}
 	for _, id := range ids {
@@ -237,8 +245,8 @@ func missingOf(ids []pubkey.Key, found map[pubkey.Key]*token) []pubkey.Key {
 	return missing
 }
 
-// askForAssets asks the upstreams for assets that the registry does not have, and returns those
-// that they have by id. Upstreams that do not support DAS have none of them.
+// askForAssets asks the upstreams for assets that the registry does not have. It returns the assets
+// that the upstreams have, by id. If the upstreams do not support DAS, it returns none.
 func askForAssets(ctx context.Context, method string, members map[string]json.RawMessage, ids []pubkey.Key, ask jsonrpc.Ask) (map[pubkey.Key]json.RawMessage, error) {
 	asked := map[string]any{"ids": ids}
 	for name, value := range members {

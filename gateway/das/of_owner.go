@@ -10,24 +10,28 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// ofOwner are the parameters of a call about what an owner has.
-type ofOwner struct {
+// ownerQuery has the parameters of a call about what an owner has.
+type ownerQuery struct {
 	owner pubkey.Key
-	// mint is nil for all.
+	// mint selects the accounts of one mint; nil selects all.
 	mint        *pubkey.Key
 	limit, page int
-	// after is the cursor: the last key of the page before.
+	// after is the cursor: the last key of the previous page, by which the list is sorted. It is
+	// nil if the page is found by its number.
 	after *pubkey.Key
-	// zero asks for empty accounts too, grand for the number of all.
-	zero, grand bool
+	// withEmpty asks for empty accounts, too. grandTotal asks for the number of all items, not only
+	// those of the page.
+	withEmpty, grandTotal bool
 }
 
-// parseOwner reads them. owner is the name of the parameter with the owner. unknown is a parameter
-// that is not supported, if there is one.
-func parseOwner(members map[string]json.RawMessage, owner string) (q ofOwner, unknown string, err error) {
+// parseOwner reads the parameters of a call about an owner. ownerName is the name of the parameter
+// that holds the owner: ownerAddress or, for getTokenAccounts, owner. unknown is the name of a
+// parameter that is not supported, if there is one. Then err is nil, even if another parameter is
+// wrong.
+func parseOwner(members map[string]json.RawMessage, ownerName string) (q ownerQuery, unknown string, err error) {
 	q.limit, q.page = maxLimit, 1
 	for _, name := range slices.Sorted(maps.Keys(members)) {
-		known, wrong := q.set(name, members[name], owner)
+		known, wrong := q.set(name, members[name], ownerName)
 		if !known {
 			return q, name, nil
 		}
@@ -41,25 +45,25 @@ func parseOwner(members map[string]json.RawMessage, owner string) (q ofOwner, un
 	return q, "", err
 }
 
-// set reads one parameter; known is false if it is not supported.
-func (q *ofOwner) set(name string, raw json.RawMessage, owner string) (known bool, err error) {
+// set reads the parameter name. known is false if the method does not support the parameter.
+func (q *ownerQuery) set(name string, raw json.RawMessage, ownerName string) (known bool, err error) {
 	var key pubkey.Key
 	switch name {
-	case owner:
-		q.owner, err = mintOf(raw, name)
-	case "tokenType": // checked by the caller
-		return owner == "ownerAddress", nil
-	case "mint":
-		key, err = mintOf(raw, name)
+	case ownerName:
+		q.owner, err = addressOf(raw, name)
+	case "tokenType": // checked by the caller; getTokenAccounts does not have it
+		return ownerName == "ownerAddress", nil
+	case "mint": // only getTokenAccounts has it
+		key, err = addressOf(raw, name)
 		q.mint = &key
-		return owner == "owner", err
+		return ownerName == "owner", err
 	case "limit":
 		q.limit, err = numberOf(raw, name, maxLimit)
 	case "page":
 		q.page, err = numberOf(raw, name, math.MaxInt32/maxLimit)
 	case "cursor", "after":
 		if string(raw) != `""` {
-			key, err = mintOf(raw, name)
+			key, err = addressOf(raw, name)
 			q.after = &key
 		}
 	case "options", "displayOptions":
@@ -70,24 +74,25 @@ func (q *ofOwner) set(name string, raw json.RawMessage, owner string) (known boo
 		if json.Unmarshal(raw, &options) != nil || raw[0] != '{' {
 			err = jsonrpc.InvalidParams("%s must be an object", name)
 		}
-		q.zero, q.grand = options.ShowZeroBalance, options.ShowGrandTotal
+		q.withEmpty, q.grandTotal = options.ShowZeroBalance, options.ShowGrandTotal
 	default:
-		// No fungible token is burnt or compressed: false leaves none out.
+		// No fungible token is burnt or compressed, so false leaves no token out.
 		return slices.Contains([]string{"burnt", "compressed", "compressible", "negate"}, name) && string(raw) == "false", nil
 	}
 	return true, err
 }
 
-// numbered returns the page's number; 0 if it was found by a cursor.
-func (q *ofOwner) numbered() int {
+// pageNumber returns the number of the page; 0 if the page was found by a cursor.
+func (q *ownerQuery) pageNumber() int {
 	if q.after != nil {
 		return 0
 	}
 	return q.page
 }
 
-// cut returns the page of a list that is sorted by key, and the cursor of the next page.
-func cut[T any](q *ofOwner, list []T, key func(*T) pubkey.Key) (page []T, cursor string) {
+// pageOf returns the page of a list that is sorted by key. cursor is that of the next page; empty
+// if there is none.
+func pageOf[T any](q *ownerQuery, list []T, key func(*T) pubkey.Key) (page []T, cursor string) {
 	begin := (q.page - 1) * q.limit
 	if q.after != nil {
 		begin = 0

@@ -14,7 +14,7 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// maxOwned bounds the accounts that are read of an owner: anybody can send a wallet a million
+// maxOwned bounds the accounts that are read for one owner: anybody can send a wallet a million
 // tokens.
 const maxOwned = 5000
 
@@ -25,8 +25,8 @@ type ownedPage struct {
 	Complete bool    `json:"complete"`
 }
 
-// owned is a token account of an owner. What is nil is not known, but Delegate, which is nil for
-// nobody too.
+// owned is a token account of an owner. A field that is nil is not known. Delegate is also nil if
+// nobody may spend from the account.
 type owned struct {
 	Mint            pubkey.Key  `json:"mint"`
 	Account         pubkey.Key  `json:"account"`
@@ -36,10 +36,11 @@ type owned struct {
 	DelegatedAmount *string     `json:"delegated_amount"`
 }
 
-// told reports whether everything about the account is known.
-func (o *owned) told() bool { return o.IsFrozen != nil && o.DelegatedAmount != nil }
+// fullyKnown reports whether everything about the account is known.
+func (o *owned) fullyKnown() bool { return o.IsFrozen != nil && o.DelegatedAmount != nil }
 
-// refuse is the error for a call that would need a guess: the upstreams are asked if there are any.
+// refuse returns the error for a call that could only be answered with a guess. If there are
+// upstreams, it is ErrElsewhere, so that they answer. Otherwise it has the text.
 func refuse(ask jsonrpc.Ask, format string, args ...any) error {
 	if ask != nil {
 		return jsonrpc.ErrElsewhere
@@ -47,17 +48,18 @@ func refuse(ask jsonrpc.Ask, format string, args ...any) error {
 	return jsonrpc.InvalidParams(format+"; no upstream is configured", args...)
 }
 
-// cannot is the error of a method that fails with err, or cannot be answered for the reason why.
-func cannot(err error, ask jsonrpc.Ask, method, why string) error {
+// notAnswered returns err or, if err is nil, the error for a call that cannot be answered for the
+// reason why.
+func notAnswered(err error, ask jsonrpc.Ask, method, why string) error {
 	if err != nil {
 		return err
 	}
 	return refuse(ask, "%s cannot be answered: %s", method, why)
 }
 
-// accounts returns the owner's accounts, without empty ones unless those are asked for. why is the
-// reason if not all are known.
-func (s *Server) accounts(ctx context.Context, q *ofOwner) (list []owned, why string, err error) {
+// accounts returns the owner's accounts. It leaves out empty ones, unless q asks for them. If not
+// all accounts are known, list is nil and why is the reason.
+func (s *Server) accounts(ctx context.Context, q *ownerQuery) (list []owned, why string, err error) {
 	query := url.Values{"limit": {strconv.Itoa(maxLimit)}}
 	if q.mint != nil {
 		query.Set("mint", q.mint.String())
@@ -74,7 +76,7 @@ func (s *Server) accounts(ctx context.Context, q *ofOwner) (list []owned, why st
 			return nil, "not all accounts of this owner are known", nil
 		}
 		for i := range page.Items {
-			if a := &page.Items[i]; q.zero || a.Amount != "0" {
+			if a := &page.Items[i]; q.withEmpty || a.Amount != "0" {
 				list = append(list, *a)
 			}
 		}
@@ -86,7 +88,8 @@ func (s *Server) accounts(ctx context.Context, q *ofOwner) (list []owned, why st
 	return nil, fmt.Sprintf("this owner has more than %d accounts", maxOwned), nil
 }
 
-// tokenAccount is TokenAccount of the crate helius 3.1.0, and TokenAccounts of its JavaScript SDK.
+// tokenAccount has the shape of TokenAccount in the crate helius 3.1.0, and of TokenAccounts in its
+// JavaScript SDK.
 type tokenAccount struct {
 	Address         pubkey.Key  `json:"address"`
 	Mint            pubkey.Key  `json:"mint"`
@@ -105,7 +108,8 @@ type tokenAccountList struct {
 	TokenAccounts []tokenAccount `json:"token_accounts"`
 }
 
-// getTokenAccounts answers for an owner whose accounts are all known, sorted by address.
+// getTokenAccounts lists the token accounts of an owner, sorted by address. It answers only if all
+// accounts of the owner are known.
 func (s *Server) getTokenAccounts(ctx context.Context, members map[string]json.RawMessage, ask jsonrpc.Ask) (json.RawMessage, error) {
 	if members["owner"] == nil {
 		return nil, refuse(ask, "getTokenAccounts is answered for an owner: name it; holders of a mint are at GET /tokens/{mint}/holders of the token API")
@@ -119,14 +123,14 @@ func (s *Server) getTokenAccounts(ctx context.Context, members map[string]json.R
 	}
 	all, why, err := s.accounts(ctx, &q)
 	if err != nil || why != "" {
-		return nil, cannot(err, ask, getTokenAccounts, why)
+		return nil, notAnswered(err, ask, getTokenAccounts, why)
 	}
 	slices.SortFunc(all, func(a, b owned) int { return pubkey.Compare(a.Account, b.Account) })
-	page, cursor := cut(&q, all, func(a *owned) pubkey.Key { return a.Account })
-	list := tokenAccountList{Total: len(page), Limit: q.limit, Page: q.numbered(), Cursor: cursor, TokenAccounts: []tokenAccount{}}
+	page, cursor := pageOf(&q, all, func(a *owned) pubkey.Key { return a.Account })
+	list := tokenAccountList{Total: len(page), Limit: q.limit, Page: q.pageNumber(), Cursor: cursor, TokenAccounts: []tokenAccount{}}
 	for i := range page {
 		a := &page[i]
-		if !a.told() {
+		if !a.fullyKnown() {
 			return nil, refuse(ask, "getTokenAccounts cannot be answered: it is not known who may spend from %s, or whether it is frozen", a.Account)
 		}
 		list.TokenAccounts = append(list.TokenAccounts, tokenAccount{

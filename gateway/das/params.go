@@ -9,25 +9,27 @@ import (
 )
 
 const (
-	// maxIDs and maxLimit are the limits of the reference implementation.
+	// maxIDs and maxLimit are the limits of the reference implementation, for the ids of one call
+	// and the items of one page.
 	maxIDs   = 1000
 	maxLimit = 1000
-	// maxName bounds the text of a search in bytes. A token's name on the chain has 32 at most,
-	// names in off-chain metadata are longer.
+	// maxName bounds the text of a search in bytes. A token's name on the chain has 32 bytes at
+	// most, but a name in off-chain metadata may be longer.
 	maxName = 256
 )
 
-// positions are the names of parameters that are given by position, as Metaplex's own client does.
-// The many positions of searchAssets are not among them.
+// positions has the names of the parameters by their position, for calls that give them in an
+// array, as Metaplex's own client does. searchAssets, which has many positions, is not supported in
+// this form.
 var positions = map[string][]string{getAsset: {"id", "options"}, getAssets: {"ids", "options"}, getAssetBatch: {"ids", "options"}}
 
-// isList returns whether parameters are given by position.
+// isList returns whether the parameters are given by position, in an array.
 func isList(params json.RawMessage) bool {
 	var list []json.RawMessage
 	return json.Unmarshal(params, &list) == nil && list != nil
 }
 
-// named reads a method's parameters by name. Those that are null are left out.
+// named returns a method's parameters by name. It leaves out those that are null.
 func named(method string, params json.RawMessage) (map[string]json.RawMessage, error) {
 	var members map[string]json.RawMessage
 	var list []json.RawMessage
@@ -50,20 +52,20 @@ func named(method string, params json.RawMessage) (map[string]json.RawMessage, e
 	return members, nil
 }
 
-// mintOf reads an address in base58.
-func mintOf(raw json.RawMessage, field string) (pubkey.Key, error) {
+// addressOf reads an address in base58. field names the parameter in errors.
+func addressOf(raw json.RawMessage, field string) (pubkey.Key, error) {
 	var text string
 	if raw == nil || json.Unmarshal(raw, &text) != nil {
 		return pubkey.Key{}, jsonrpc.InvalidParams("%s must be an address in base58", field)
 	}
-	mint, err := pubkey.Parse(text)
+	address, err := pubkey.Parse(text)
 	if err != nil {
-		return mint, jsonrpc.InvalidParams("%s: %.60q is no address in base58", field, text)
+		return address, jsonrpc.InvalidParams("%s: %.60q is no address in base58", field, text)
 	}
-	return mint, nil
+	return address, nil
 }
 
-func mintsOf(raw json.RawMessage) ([]pubkey.Key, error) {
+func addressesOf(raw json.RawMessage) ([]pubkey.Key, error) {
 	var list []json.RawMessage
 	if raw == nil || json.Unmarshal(raw, &list) != nil {
 		return nil, jsonrpc.InvalidParams("ids must be an array of addresses")
@@ -73,7 +75,7 @@ func mintsOf(raw json.RawMessage) ([]pubkey.Key, error) {
 	}
 	ids := make([]pubkey.Key, len(list))
 	for i, element := range list {
-		id, err := mintOf(element, fmt.Sprintf("ids[%d]", i))
+		id, err := addressOf(element, fmt.Sprintf("ids[%d]", i))
 		if err != nil {
 			return nil, err
 		}

@@ -19,19 +19,20 @@ import (
 type search struct {
 	name  string
 	limit int
-	// walks says that the order is by id and pages are found by a cursor: after is the last id of
-	// the page before. Otherwise page is the number of the page, and sort is the order in the API's
-	// words.
-	walks bool
+	// byID says that pages are in the order of the ids and are found by a cursor: after is the last
+	// id of the previous page, empty for the first page. Otherwise page is the number of the page,
+	// from 1, and sort is the value of the API's parameter sort.
+	byID  bool
 	after string
 	page  int
 	sort  string
-	// grand asks for the number of all matches.
-	grand bool
+	// grandTotal asks for the number of all matches.
+	grandTotal bool
 }
 
-// assetList is the answer: AssetList of the reference implementation. Total is the number of items.
-// GrandTotal is what other providers add for showGrandTotal.
+// assetList is a list of assets in the shape of the reference implementation's AssetList. Total is
+// the number of items in it. GrandTotal is the number of all matches, which other providers add for
+// showGrandTotal.
 type assetList struct {
 	Total      int      `json:"total"`
 	Limit      int      `json:"limit"`
@@ -41,8 +42,8 @@ type assetList struct {
 	GrandTotal *int     `json:"grand_total,omitempty"`
 }
 
-// searchAssets answers searches for fungible tokens, unless they use parameters that the registry
-// cannot search by.
+// searchAssets answers searches for fungible tokens. The upstreams answer searches by parameters
+// that the registry cannot search by.
 func (s *Server) searchAssets(ctx context.Context, members map[string]json.RawMessage, ask jsonrpc.Ask) (json.RawMessage, error) {
 	if !isFungible(members["tokenType"]) {
 		return nil, jsonrpc.ErrElsewhere
@@ -60,16 +61,16 @@ func (s *Server) searchAssets(ctx context.Context, members map[string]json.RawMe
 		return nil, err
 	}
 	var list *assetList
-	if q.walks {
-		list, err = s.walk(ctx, q)
+	if q.byID {
+		list, err = s.pageByID(ctx, q)
 	} else {
-		list, err = s.pages(ctx, q)
+		list, err = s.pageByNumber(ctx, q)
 	}
 	if err != nil {
 		return nil, err
 	}
 	list.Total, list.Limit = len(list.Items), q.limit
-	if !q.grand {
+	if !q.grandTotal {
 		list.GrandTotal = nil
 	}
 	return encode(list)
@@ -86,14 +87,14 @@ func isFungible(raw json.RawMessage) bool {
 func parseSearch(members map[string]json.RawMessage) (q search, unknown string, err error) {
 	q.limit = maxLimit
 	paged := false
-	// Sorted, so that the first error is always the same.
+	// The names are sorted, so that the first error is always the same.
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		raw := members[name]
 		var wrong error
 		switch name {
 		case "tokenType": // checked by searchAssets
 		case "sortBy": // read by order
-		case "conditionType": // all or any of the conditions: name is the only one
+		case "conditionType": // no effect: name is the only condition
 		case "name":
 			if json.Unmarshal(raw, &q.name) != nil || q.name == "" || len(q.name) > maxName {
 				wrong = jsonrpc.InvalidParams("name must be a text of 1 to %d bytes", maxName)
@@ -106,12 +107,12 @@ func parseSearch(members map[string]json.RawMessage) (q search, unknown string, 
 		case "cursor", "after":
 			if string(raw) != `""` {
 				var after pubkey.Key
-				if after, wrong = mintOf(raw, name); wrong == nil {
+				if after, wrong = addressOf(raw, name); wrong == nil {
 					q.after = after.String()
 				}
 			}
 		case "options", "displayOptions":
-			q.grand, wrong = optionsOf(raw, name)
+			q.grandTotal, wrong = optionsOf(raw, name)
 		default:
 			// No token of the registry is burnt, compressed or compressible, and negate is off by
 			// default: false leaves no token out.
@@ -130,9 +131,10 @@ func parseSearch(members map[string]json.RawMessage) (q search, unknown string, 
 	return q, unknown, err
 }
 
-// order chooses between walk and pages, and the order, by raw, the parameter sortBy. Without one, a
-// search that has a cursor, or neither a name nor a page, goes by id; any other one goes by
-// relevance. order returns "sortBy" as unknown if the registry does not have the order.
+// order sets the order of the pages. raw is the parameter sortBy; nil if there is none. Then the
+// order is by id if the search has a cursor, or neither a name nor a page, and else by relevance.
+// paged says that the search has the parameter page. unknown is "sortBy" if the registry does not
+// have the order.
 func (q *search) order(raw json.RawMessage, paged bool) (unknown string, err error) {
 	var by struct{ SortBy, SortDirection string }
 	if raw != nil && (json.Unmarshal(raw, &by) != nil || !slices.Contains([]string{"", "asc", "desc"}, by.SortDirection)) {
@@ -142,7 +144,7 @@ func (q *search) order(raw json.RawMessage, paged bool) (unknown string, err err
 	case by.SortBy == "id" && by.SortDirection == "desc", by.SortBy == "updated", by.SortBy == "recent_action":
 		return "sortBy", nil
 	case by.SortBy == "id", by.SortBy == "" && !paged && q.name == "", q.after != "" && by.SortBy == "":
-		q.walks = true
+		q.byID = true
 		if paged && q.after != "" {
 			return "", jsonrpc.InvalidParams("give one of page and cursor")
 		}
@@ -174,7 +176,7 @@ func numberOf(raw json.RawMessage, name string, most int) (int, error) {
 	return int(n), nil
 }
 
-func optionsOf(raw json.RawMessage, name string) (grand bool, err error) {
+func optionsOf(raw json.RawMessage, name string) (grandTotal bool, err error) {
 	var options struct {
 		ShowGrandTotal bool `json:"showGrandTotal"`
 	}
@@ -187,8 +189,9 @@ func optionsOf(raw json.RawMessage, name string) (grand bool, err error) {
 // apiLimit is how many rows GET /tokens answers at most.
 const apiLimit = 200
 
-// walk collects a page in the order of the ids, from as many answers of the API as it takes.
-func (s *Server) walk(ctx context.Context, q search) (*assetList, error) {
+// pageByID collects a page in the order of the ids. A page of more than apiLimit takes several
+// answers of the API.
+func (s *Server) pageByID(ctx context.Context, q search) (*assetList, error) {
 	list := &assetList{Items: []*asset{}}
 	for after := q.after; len(list.Items) < q.limit; {
 		rows, err := s.rows(ctx, url.Values{
@@ -198,6 +201,7 @@ func (s *Server) walk(ctx context.Context, q search) (*assetList, error) {
 			return nil, err
 		}
 		list.add(rows, 0, len(rows.Items))
+		// A cursor that stays the same would never end the loop.
 		if list.Cursor = rows.NextCursor; list.Cursor == "" || list.Cursor == after {
 			break
 		}
@@ -206,8 +210,9 @@ func (s *Server) walk(ctx context.Context, q search) (*assetList, error) {
 	return list, nil
 }
 
-// pages collects a page by its number. A page of more than apiLimit spans several pages of the API.
-func (s *Server) pages(ctx context.Context, q search) (*assetList, error) {
+// pageByNumber collects a page by its number. A page of more than apiLimit takes several answers of
+// the API.
+func (s *Server) pageByNumber(ctx context.Context, q search) (*assetList, error) {
 	list := &assetList{Page: q.page, Items: []*asset{}}
 	begin, end, size := (q.page-1)*q.limit, q.page*q.limit, min(q.limit, apiLimit)
 	for number := begin / size; number*size < end; number++ {
@@ -223,8 +228,8 @@ func (s *Server) pages(ctx context.Context, q search) (*assetList, error) {
 	return list, nil
 }
 
-// add appends the rows from begin to end, as far as they exist. It records how many matches there
-// are.
+// add appends the rows from index begin to end, as far as they exist. It records the number of all
+// matches, too.
 func (l *assetList) add(rows *rows, begin, end int) {
 	l.GrandTotal = &rows.Total
 	for i := max(begin, 0); i < min(end, len(rows.Items)); i++ {

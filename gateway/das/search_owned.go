@@ -29,15 +29,15 @@ func (s *Server) searchOwned(ctx context.Context, method string, members map[str
 	}
 	all, why, err := s.accounts(ctx, &q)
 	if err != nil || why != "" {
-		return nil, cannot(err, ask, method, why)
+		return nil, notAnswered(err, ask, method, why)
 	}
 	holdings, err := s.holdings(ctx, all)
 	if err != nil {
 		return nil, err
 	}
-	page, cursor := cut(&q, holdings, func(h *holding) pubkey.Key { return h.mint })
-	list := assetList{Total: len(page), Limit: q.limit, Page: q.numbered(), Cursor: cursor, Items: []*asset{}}
-	if total := len(holdings); q.grand {
+	page, cursor := pageOf(&q, holdings, func(h *holding) pubkey.Key { return h.mint })
+	list := assetList{Total: len(page), Limit: q.limit, Page: q.pageNumber(), Cursor: cursor, Items: []*asset{}}
+	if total := len(holdings); q.grandTotal {
 		list.GrandTotal = &total
 	}
 	for i := range page {
@@ -50,8 +50,8 @@ func (s *Server) searchOwned(ctx context.Context, method string, members map[str
 	return encode(list)
 }
 
-// holdings returns the accounts by token. Mints that the registry does not list are no fungible
-// tokens.
+// holdings groups accounts by mint, the mints in ascending order. It leaves out mints that the
+// registry does not list: they are no fungible tokens.
 func (s *Server) holdings(ctx context.Context, accounts []owned) ([]holding, error) {
 	slices.SortFunc(accounts, func(a, b owned) int { return pubkey.Compare(a.Mint, b.Mint) })
 	var mints []pubkey.Key
@@ -74,14 +74,15 @@ func (s *Server) holdings(ctx context.Context, accounts []owned) ([]holding, err
 	return slices.DeleteFunc(all, func(h holding) bool { return h.token == nil }), nil
 }
 
-// asset returns the token as the owner's; nil if something about an account is not known. Of
-// several accounts the balances are summed up; frozen says that all are, delegated that one is.
+// asset returns the token as the owner's asset; nil if something about one of the accounts is not
+// known. The balance is the sum of all accounts. Frozen says that all accounts are frozen,
+// Delegated that at least one has a delegate.
 func (h *holding) asset(owner pubkey.Key) *asset {
 	a, sum := h.token.asset(), new(big.Int)
 	a.Ownership.Owner, a.Ownership.Frozen = owner.String(), true
 	for _, account := range h.accounts {
 		amount, ok := new(big.Int).SetString(account.Amount, 10)
-		if !ok || !account.told() {
+		if !ok || !account.fullyKnown() {
 			return nil
 		}
 		sum.Add(sum, amount)

@@ -25,9 +25,9 @@ import (
 const (
 	// maxAccounts is getRecentPrioritizationFees' own bound.
 	maxAccounts = 128
-	// coveredBy is how many transactions must have written to an account before their fees are an
-	// estimate for it.
-	coveredBy = 10
+	// leastTransactions is how many transactions must have written to an account before their
+	// prices make an estimate for it.
+	leastTransactions = 10
 	// wantedFor is how long transactions are read after a question.
 	wantedFor = 10 * time.Minute
 )
@@ -35,7 +35,7 @@ const (
 // Server answers estimates.
 type Server struct {
 	seen seen
-	// asked is when the last question came, in Unix nanoseconds.
+	// asked is when the last question came, by steady.Now.
 	asked atomic.Int64
 }
 
@@ -68,6 +68,8 @@ func (s *Server) Answer(ctx context.Context, _ string, params json.RawMessage, a
 	}
 	s.asked.Store(steady.Now())
 	lists, uncovered := s.seen.prices(q.accounts, q.lookback)
+	// A question without accounts leaves uncovered empty. Then lists is empty if the stream showed
+	// too few transactions.
 	if len(uncovered) > 0 || len(lists) == 0 {
 		more, err := askUpstream(ctx, uncovered, q.lookback, ask)
 		if err != nil {
@@ -75,7 +77,8 @@ func (s *Server) Answer(ctx context.Context, _ string, params json.RawMessage, a
 		}
 		lists = append(lists, more)
 	}
-	// The highest of the lists counts: a transaction competes for each of its accounts.
+	// Each list gives its own estimate, and the highest one counts: a transaction competes for each
+	// of its accounts.
 	estimates := make(map[string]uint64, len(levels))
 	for _, level := range levels {
 		for _, prices := range lists {
@@ -97,8 +100,9 @@ func percentile(prices []uint64, p float64) uint64 {
 	return prices[max(int(math.Ceil(p/100*float64(len(prices)))), 1)-1]
 }
 
-// askUpstream returns, for each of the last lookback slots, the lowest fee of the transactions that
-// wrote to the accounts, or of all transactions if there are no accounts. The fees are sorted.
+// askUpstream returns the fees of the last lookback slots, sorted. The fee of a slot is the lowest
+// price that a transaction in it paid to write to the account. With several accounts it is the
+// highest of these prices, without accounts the lowest price of all transactions.
 func askUpstream(ctx context.Context, accounts []pubkey.Key, lookback uint64, ask jsonrpc.Ask) ([]uint64, error) {
 	if ask == nil {
 		return nil, &jsonrpc.CallError{Code: message.CodeUnavailable,
@@ -142,13 +146,13 @@ func askUpstream(ctx context.Context, accounts []pubkey.Key, lookback uint64, as
 // question is a call's parameters.
 type question struct {
 	accounts []pubkey.Key
-	// level is the field of the estimate that is wanted; all asks for all of them.
+	// level is the field of the wanted estimate. all asks for the estimates of all levels instead.
 	level    string
 	all      bool
 	lookback uint64
 }
 
-// options are those of the method of this name at other providers.
+// options are the options that other providers' getPriorityFeeEstimate has.
 type options struct {
 	PriorityLevel               *string `json:"priorityLevel"`
 	IncludeAllPriorityFeeLevels bool    `json:"includeAllPriorityFeeLevels"`

@@ -91,7 +91,7 @@ func TestLevelsArePercentilesOfWhatWasPaid(t *testing.T) {
 func TestOldPricesDoNotCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New()
-		for range coveredBy {
+		for range leastTransactions {
 			s.Take(record(7, 5, 4, 2))
 		}
 		question := `[{"accountKeys":["` + address(2) + `"]}]`
@@ -106,7 +106,7 @@ func TestOldPricesDoNotCount(t *testing.T) {
 
 func TestATransactionWithoutAPricePaysNothing(t *testing.T) {
 	s := New()
-	for range coveredBy {
+	for range leastTransactions {
 		s.Take(record(7, 0, 4, 2))
 	}
 	got, err := estimate(t, s, noUpstream, `[{"accountKeys":["`+address(2)+`"],"options":{"priorityLevel":"UnsafeMax"}}]`)
@@ -136,7 +136,7 @@ func TestThePriceOfVersion1IsItsConfig(t *testing.T) {
 		value, err := proto.Marshal(&update)
 		require.NoError(t, err)
 		s := New()
-		for range coveredBy {
+		for range leastTransactions {
 			s.Take(kafka.Record{Value: value})
 		}
 		got, err := estimate(t, s, noUpstream, `[{"accountKeys":["`+address(2)+`"]}]`)
@@ -148,7 +148,7 @@ func TestThePriceOfVersion1IsItsConfig(t *testing.T) {
 // Accounts that the stream does not cover are asked for upstream, and only those.
 func TestUncoveredAccountsAreAskedUpstream(t *testing.T) {
 	s := New()
-	for range coveredBy {
+	for range leastTransactions {
 		s.Take(record(7, 100, 4, 2))
 	}
 	var asked string
@@ -180,12 +180,12 @@ func TestOldSlotsAreForgotten(t *testing.T) {
 	s := New()
 	require.False(t, s.Wanted())
 	for slot := uint64(1); slot <= 1000; slot++ {
-		for range coveredBy {
+		for range leastTransactions {
 			s.Take(record(slot, slot, 4, 2))
 		}
 	}
 	require.Len(t, s.seen.slots, lookback)
-	require.Equal(t, lookback*coveredBy*4, s.seen.count)
+	require.Equal(t, lookback*leastTransactions*4, s.seen.count)
 	s.Take(record(850, 1, 4, 2)) // one that was read late
 	got, err := estimate(t, s, noUpstream, `[{"accountKeys":["`+address(2)+`"],"options":{"priorityLevel":"Min"}}]`)
 	require.NoError(t, err)

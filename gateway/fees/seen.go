@@ -23,16 +23,16 @@ const (
 	// maxEntries bounds the entries that are remembered: 64 MB. Half a minute of mainnet takes
 	// a sixth of that.
 	maxEntries = 4 << 20
-	// freshFor is how long the prices hold without a new slot: the topic is not read while nobody
-	// asks, and nothing comes while ingest stands still.
+	// freshFor is how long the prices are used after the last new slot. No new slot comes while
+	// nobody asks, because the topic is not read then, and none comes while ingest stands still.
 	freshFor = 15 * time.Second
 )
 
 // computeBudget is the address of the Compute Budget program.
 var computeBudget = pubkey.MustParse("ComputeBudget111111111111111111111111111111")
 
-// setComputeUnitPrice is the number of that program's instruction; 8 bytes of micro-lamports
-// follow.
+// setComputeUnitPrice is the first byte of the Compute Budget instruction that sets the price. The
+// price follows, 8 bytes in micro-lamports.
 const setComputeUnitPrice = 3
 
 // entry says that a transaction wrote to an account, and at which price for a compute unit. account
@@ -52,7 +52,7 @@ type seen struct {
 	most int // bound of count
 
 	mu     sync.Mutex
-	newest uint64
+	newest uint64 // the highest slot
 	// at is when newest last rose.
 	at    time.Time
 	slots map[uint64]*slotFees
@@ -83,7 +83,8 @@ func (s *Server) Take(r kafka.Record) {
 }
 
 // priceOf returns the price of a compute unit that a transaction offers, in micro-lamports; 0 if it
-// sets none. Version 1 has it in its config: there the Compute Budget program sets nothing.
+// sets none. A transaction of version 1 has the price in its config, and its Compute Budget
+// instructions set nothing.
 func priceOf(message *pb.Message) uint64 {
 	if yellowstone.VersionOf(message) == txwire.V1 {
 		return yellowstone.ConfigOf(message).UnitPrice()
@@ -123,6 +124,7 @@ func (s *seen) add(slot, price uint64, accounts [][]byte) {
 	if fees == nil {
 		fees = &slotFees{}
 		s.slots[slot] = fees
+		// Slots up to newest - lookback are too old. min keeps the difference from going below 0.
 		s.forget(s.newest + 1 - min(lookback, s.newest+1))
 	}
 	fees.sorted = false
@@ -150,10 +152,10 @@ func (s *seen) forget(least uint64) {
 	}
 }
 
-// prices returns, for each account that enough transactions wrote to, the sorted prices that they
-// paid. The other accounts are uncovered. Without accounts it returns one list, the prices of all
-// transactions, if these are enough. slots is how many of the latest slots count. If no new slot
-// came lately, nothing is covered.
+// prices returns, for each account that enough transactions wrote to, the sorted prices of these
+// transactions. The other accounts are uncovered. Without accounts it returns one list, the prices
+// of all transactions, if there are enough. slots is how many of the latest slots count. If no new
+// slot came within freshFor, nothing is covered.
 func (s *seen) prices(accounts []pubkey.Key, slots uint64) (lists [][]uint64, uncovered []pubkey.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,14 +163,14 @@ func (s *seen) prices(accounts []pubkey.Key, slots uint64) (lists [][]uint64, un
 		return nil, accounts
 	}
 	if len(accounts) == 0 {
-		if all := s.pricesOf(0, slots); len(all) >= coveredBy {
+		if all := s.pricesOf(0, slots); len(all) >= leastTransactions {
 			lists = append(lists, all)
 		}
 		return lists, nil
 	}
 	for _, account := range accounts {
 		found := s.pricesOf(s.hash(account[:]), slots)
-		if len(found) < coveredBy {
+		if len(found) < leastTransactions {
 			uncovered = append(uncovered, account)
 			continue
 		}
@@ -177,8 +179,8 @@ func (s *seen) prices(accounts []pubkey.Key, slots uint64) (lists [][]uint64, un
 	return lists, uncovered
 }
 
-// pricesOf returns the sorted prices of one account, which is given by its hash, in the latest
-// slots. slots is how many. The caller holds the lock.
+// pricesOf returns the sorted prices of one account in the latest slots. account is the hash of its
+// address, slots the number of these slots. The caller holds the lock.
 func (s *seen) pricesOf(account, slots uint64) []uint64 {
 	var found []uint64
 	for slot, fees := range s.slots {

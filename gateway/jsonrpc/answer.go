@@ -21,15 +21,17 @@ import (
 // smaller, so each one is read whole.
 const peekBytes = 64 << 10
 
-// answer is an upstream's answer: head is its beginning, rest is what follows, nil if head is all.
+// answer is the answer to a call, from an upstream, from a Local or from the cache. head is its
+// beginning. rest is what follows, nil if head is all. cancel frees what the answer holds, such as
+// its request at the upstream; nil if it holds nothing.
 type answer struct {
 	head   []byte
 	rest   io.ReadCloser
 	cancel context.CancelFunc
-	// result and failure are the members of a whole answer; at most one is set. Both are nil while
-	// there is a rest, and in the answer to a poll, which is not parsed.
+	// result and failure are the members result and error of a whole answer; at most one is set.
+	// Both are nil while there is a rest, and in the answer to a poll, which is not parsed.
 	result, failure json.RawMessage
-	// id is the id of a whole answer, sent that of the call; nil if it has none.
+	// id is the id that a whole answer names; nil if it names none. sent is the id of the call.
 	id, sent json.RawMessage
 	at       answerSlot
 }
@@ -127,7 +129,7 @@ func (a *answer) peek(resp *http.Response, want expected, m *method) error {
 		return foreign()
 	}
 	a.rest = &checkedRest{ReadCloser: a.rest, id: a.sent, tail: bytes.Clone(head[len(head)-1:])}
-	// If the head ends within a number, that number is not the slot.
+	// The head may end within the digits of the slot. Then they are not the whole number.
 	a.at = slotOfContext(m, bytes.TrimRight(head, "0123456789"), "result.context.slot")
 	return nil
 }
@@ -185,9 +187,9 @@ func (a *answer) readWhole(want expected, m *method) error {
 	return a.judgeFailure(m != nil && m.effect == read)
 }
 
-// judgeFailure returns an error if the answer's error is about the server and not about the call.
-// If that is a read, which may be repeated, also an error of another shape is one, and a code that
-// nodes do not have.
+// judgeFailure returns an error if the answer's error is about the server and not about the call. A
+// read is repeatable: it can be asked again at another upstream. For such a call judgeFailure also
+// returns an error if the answer's error has another shape, or a code that nodes do not have.
 func (a *answer) judgeFailure(repeatable bool) error {
 	code, err := strconv.Atoi(gjson.GetBytes(a.failure, "code").Raw)
 	if err != nil || !beginsObject(a.failure) {
@@ -248,7 +250,7 @@ func slotOfResult(m *method, result json.RawMessage) answerSlot {
 }
 
 // slotOfContext reads the slot of a result's context, if the method's results have one. path leads
-// to it. The text may end anywhere after it.
+// to the slot. The text may be cut off anywhere after the slot.
 func slotOfContext(m *method, text []byte, path string) answerSlot {
 	if m == nil || !m.namesSlot || !beginsObject(text) {
 		return answerSlot{}
@@ -257,8 +259,8 @@ func slotOfContext(m *method, text []byte, path string) answerSlot {
 	return answerSlot{slot: slot, hasSlot: err == nil}
 }
 
-// resultAnswer and failureAnswer are answers to a call of the given id. A long result is not
-// copied.
+// resultAnswer and failureAnswer make the answer to a call with the given id. A result over
+// peekBytes is not copied: it becomes the rest.
 func resultAnswer(id, result json.RawMessage) *answer {
 	if len(result) > peekBytes {
 		return &answer{head: []byte(resultBegins), rest: io.NopCloser(io.MultiReader(bytes.NewReader(result), strings.NewReader(ending(id))))}

@@ -14,25 +14,26 @@ const (
 	// batchAtOnce bounds the calls of one batch that are made at one time.
 	batchAtOnce = 16
 	// batchHeld is how many bytes of finished answers may wait until the answers before them are
-	// written. An answer beyond that counts as a call under way until it is written, so that fewer
-	// new calls begin. So does an answer that was not read to its end (answer.rest). A batch holds
-	// at most batchHeld bytes and batchAtOnce more answers, each of at most peekBytes, or
+	// written. An answer beyond that still counts against batchAtOnce until it is written, so that
+	// fewer new calls begin. So does an answer that was not read to its end (answer.rest). A batch
+	// holds at most batchHeld bytes and batchAtOnce more answers, each of at most peekBytes, or
 	// shareBytes if it is a shared read.
 	batchHeld = 1 << 20
 )
 
-// part is the answer to one element of a batch: got, or the body of an error. A notification has
-// neither. done, if set, is called when the part is no longer needed.
+// part is the answer to one element of a batch: got, or the body of an error. For a notification
+// both are nil. release, if set, is called when the part is no longer needed.
 type part struct {
-	got  *answer
-	body []byte
-	done func()
+	got     *answer
+	body    []byte
+	release func()
 }
 
 // answerBatch makes each call of a batch by itself, never as a batch at an upstream: a call that
 // fails or is slow at one upstream goes to the next one alone. It writes the answers in the order
-// of the calls. If an answer breaks off or the client has left, it breaks off the connection.
-// client ends when the client leaves; limited, its child, also when the request's time is over.
+// of the calls. If an answer breaks off, or the client has left, it breaks off the connection.
+// client ends when the client leaves. limited is a child of client that also ends when the time of
+// the request is over.
 func (g *Gateway) answerBatch(limited, client context.Context, w http.ResponseWriter, req *request, s *session) {
 	ctx, cancel := context.WithCancel(limited)
 	defer cancel()
@@ -77,9 +78,9 @@ func (g *Gateway) performAll(ctx, client context.Context, req *request, s *sessi
 		go func() {
 			p := g.performOne(ctx, client, req, it.call, s)
 			size := int64(p.size())
-			p.done = func() { held.Add(-size) }
+			p.release = func() { held.Add(-size) }
 			if total := held.Add(size); total > batchHeld || p.got != nil && p.got.rest != nil {
-				p.done = func() {
+				p.release = func() {
 					held.Add(-size)
 					leave()
 				}
@@ -101,8 +102,8 @@ func (g *Gateway) performOne(ctx, client context.Context, req *request, c *messa
 		}
 		return part{}
 	case err != nil:
-		no := g.refusalOf(client, err, c.ID)
-		return part{body: message.Failure(c.ID, &message.Error{Code: no.code, Message: no.message, Data: no.data})}
+		refused := g.refusalOf(client, err, c.ID)
+		return part{body: message.Failure(c.ID, &message.Error{Code: refused.code, Message: refused.message, Data: refused.data})}
 	}
 	return part{got: got.withID(c.ID)}
 }
@@ -118,13 +119,13 @@ func (p *part) close() {
 	if p.got != nil {
 		p.got.close()
 	}
-	if p.done != nil {
-		p.done()
+	if p.release != nil {
+		p.release()
 	}
 }
 
-// writePart writes the answer to element i: behind a [ if it is the first one, else behind a comma.
-// For a notification it writes nothing.
+// writePart writes the answer to element i. It writes [ before the first answer, and a comma before
+// any other. begun says whether there was an answer before. For a notification it writes nothing.
 func (g *Gateway) writePart(w http.ResponseWriter, req *request, i int, p part, begun *bool) error {
 	if p.got == nil && p.body == nil {
 		return nil

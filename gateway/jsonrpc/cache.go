@@ -9,16 +9,16 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// One answer may take at most 1/cacheShare of the cache.
+// cacheShare bounds one answer to 1/cacheShare of the cache.
 const cacheShare = 8
 
-// cache holds results that cannot change, by the call that they answer. It is an LRU bounded in
-// bytes.
+// cache holds results that cannot change, by task.key of the call that they answer. It is an LRU
+// bounded in bytes.
 type cache struct {
-	most int
+	most int // bytes
 	mu   sync.Mutex
 	lru  *simplelru.LRU[string, json.RawMessage]
-	held int
+	held int // bytes of the entries, keys included
 	// reading counts the bytes that are reserved for answers still being read. They count against
 	// most, too.
 	reading int
@@ -48,8 +48,8 @@ func (c *cache) bytes() int {
 	return c.held + c.reading
 }
 
-// put stores a result, unless it is too large or may still be filled in: null, or a block or a
-// transaction without its time.
+// put stores a result, unless it is too large or may still change. A result that is null may still
+// come to exist, and a block or a transaction without its time may still get it.
 func (c *cache) put(key string, result json.RawMessage) {
 	size := len(key) + len(result)
 	if result == nil || string(result) == "null" || bytes.Contains(result, []byte(`"blockTime":null`)) || size > c.most/cacheShare {
@@ -90,7 +90,8 @@ func (c *cache) release(n int) {
 	c.reading -= n
 }
 
-// keep stores an answer: at once if it is whole, otherwise when it has been read to its end.
+// keep stores the result of an answer. If the answer has a rest, keep stores the result when the
+// rest has been read to its end.
 func (c *cache) keep(key string, got *answer) {
 	if got.rest == nil {
 		c.put(key, got.result)
@@ -101,8 +102,8 @@ func (c *cache) keep(key string, got *answer) {
 	got.rest = copied
 }
 
-// copying copies what is read from an answer, as long as the cache has room, and stores it at the
-// end.
+// copying is the rest of an answer. It copies what is read, as long as the cache has room, and
+// stores the result at the end.
 type copying struct {
 	io.ReadCloser
 	cache    *cache
@@ -129,7 +130,7 @@ func (r *copying) add(p []byte) {
 	if need := len(r.copied) + len(p); need > r.reserved {
 		grown := max(need, 2*r.reserved)
 		if need > r.cache.most/cacheShare || !r.cache.reserve(grown-r.reserved) {
-			r.giveUp()
+			r.stop()
 			return
 		}
 		r.reserved = grown
@@ -145,17 +146,18 @@ func (r *copying) end() {
 	if json.Unmarshal(r.copied, &parsed) == nil {
 		r.cache.put(r.key, parsed.Result)
 	}
-	r.giveUp()
+	r.stop()
 }
 
-func (r *copying) giveUp() {
+// stop ends the copying, drops the copy and returns its room to the cache.
+func (r *copying) stop() {
 	r.cache.release(r.reserved)
 	r.stopped, r.copied, r.reserved = true, nil, 0
 }
 
 func (r *copying) Close() error {
 	if !r.stopped {
-		r.giveUp()
+		r.stop()
 	}
 	return r.ReadCloser.Close()
 }

@@ -17,15 +17,15 @@ import (
 // outcome is the result of one attempt at an upstream.
 type outcome struct {
 	u *upstream
-	// got is also set with errUnhealthy, errLimited and errOdd, and with errBehind if the node said
-	// so itself.
+	// got is set if err is nil. It is also set with errUnhealthy, errLimited and errOdd, and with
+	// errBehind if the node itself answered that it is behind.
 	got *answer
 	err error
 	// known is the upstream's slot, as it was known before the attempt.
 	known uint64
-	// place is the upstream's place in the order of the call.
+	// place is the index of the upstream in the order in which the call tries upstreams.
 	place int
-	// ended is when the attempt ended, took how long it took.
+	// ended is when the attempt ended. took is how long it took.
 	ended time.Time
 	took  time.Duration
 }
@@ -42,7 +42,8 @@ type behindError struct{ wanted, highest uint64 }
 
 func (e *behindError) Error() string { return "Minimum context slot has not been reached" }
 
-// misses collects the attempts of one call that gave no answer to pass on.
+// misses collects the attempts of one call that gave no answer to pass on. Of their answers it
+// keeps only the last one that is an error.
 type misses struct {
 	last   error
 	failed *answer // the last answer that is an error
@@ -51,7 +52,8 @@ type misses struct {
 	highest uint64
 }
 
-// add adds an attempt. Of the answers that are errors it keeps the last one.
+// add adds an attempt. If its answer is an error, add keeps that answer in place of the one kept
+// before.
 func (m *misses) add(o *outcome) {
 	if errors.Is(o.err, errBehind) {
 		m.behind = true
@@ -79,12 +81,13 @@ func (m *misses) close() {
 	}
 }
 
-// end returns what the client gets if no attempt gave an answer to pass on: a behindError if an
-// upstream was behind, else the last answer that is an error, because it says more than an error of
-// ours. Without such an answer it returns the error of the last attempt.
+// end returns what the client gets if no attempt gave an answer to pass on. If an upstream was
+// behind, that is a behindError. Otherwise it is the last answer that is an error, because that
+// says more than an error of the gateway. Without such an answer it is the error of the last
+// attempt.
 func (m *misses) end(p *pool, t *task) (*answer, error) {
-	// Without a session, the own error of a single upstream is passed on even if it is that the
-	// upstream is behind: the client itself asked for that slot.
+	// With one upstream and without a session, the upstream's own error is passed on, even if it
+	// says that the upstream is behind: only the client can have asked for that slot.
 	single := len(p.upstreams) == 1 && t.session == nil && m.failed != nil
 	if m.behind && !single {
 		if m.failed != nil {
@@ -95,21 +98,21 @@ func (m *misses) end(p *pool, t *task) (*answer, error) {
 	if m.failed != nil {
 		return m.failed, nil
 	}
-	if m.last == nil {
+	if m.last == nil { // there was no attempt: choose left all upstreams out
 		return nil, &upstreamError{"other_chain", errors.New("every upstream serves another chain than the data is of"), true}
 	}
 	return nil, m.last
 }
 
-// ask makes one attempt for a task and records what it shows of the upstream. If the upstream is
-// not known to have reached the slot that a session needs, ask polls it first. If it is still below
-// that slot and the answer would not name its own slot, ask returns errBehind without an attempt.
-// If an answer names a slot that the pool does not believe, ask drops the answer and returns
-// errAhead. A panic is an attempt that failed with errInternal.
+// ask makes one attempt for a task and records what it shows of the upstream. If the session needs
+// a slot that the upstream is not known to have reached, ask polls the upstream first. If the
+// upstream is still below that slot and the answer would not name its own slot, ask returns
+// errBehind without an attempt. If an answer names a slot that the pool does not believe, ask drops
+// the answer and returns errAhead. A panic counts as an attempt that failed with errInternal.
 func (g *Gateway) ask(ctx context.Context, u *upstream, t *task) (o outcome) {
-	done := func(error) {}
+	report := func(error) {}
 	defer panics.Catch(g.log, g.metrics.panics, func() {
-		done(context.Canceled) // it shows nothing of the upstream
+		report(context.Canceled) // a panic of the gateway says nothing about the upstream
 		o = outcome{u: u, err: &upstreamError{outcome: "panic", err: errInternal}}
 	})
 	o.u = u
@@ -126,7 +129,9 @@ func (g *Gateway) ask(ctx context.Context, u *upstream, t *task) (o outcome) {
 	if t.call.Notification() {
 		want = noAnswer
 	}
-	_, done = u.allow()
+	// The attempt is made even if the circuit breaker does not allow it: choose has put such
+	// upstreams last.
+	_, report = u.allow()
 	began := time.Now()
 	o.got, o.err = g.attemptFor(ctx, u, t.body, want, t.method, t.call.ID)
 	o.ended = time.Now()
@@ -139,22 +144,23 @@ func (g *Gateway) ask(ctx context.Context, u *upstream, t *task) (o outcome) {
 			u.slots.learn(t.level, o.got.at.slot, began)
 		}
 	}
-	g.settle(ctx, u, o, done)
+	g.settle(ctx, u, o, report)
 	return o
 }
 
-// settle reports an attempt to the circuit breaker and to the window. An attempt shows nothing of
-// the upstream if ctx ended meanwhile. An upstream that was behind counts as a success, and so does
-// one that answered an odd error: it answered, and clients must not be able to call it ill.
-func (g *Gateway) settle(ctx context.Context, u *upstream, o outcome, done func(error)) {
+// settle reports an attempt to the circuit breaker, by report, and to the window. If ctx ended
+// meanwhile, the attempt shows nothing of the upstream. An upstream that was behind, or answered an
+// odd error, counts as a success: it answered, and clients could otherwise open its breaker with
+// odd calls.
+func (g *Gateway) settle(ctx context.Context, u *upstream, o outcome, report func(error)) {
 	switch {
 	case ctx.Err() != nil:
-		done(context.Canceled)
+		report(context.Canceled)
 	case o.err == nil || errors.Is(o.err, errBehind) || errors.Is(o.err, errOdd):
-		done(nil)
+		report(nil)
 		u.window.add(o.ended, o.took, false)
 	default:
-		done(o.err)
+		report(o.err)
 		u.window.add(o.ended, o.took, true)
 	}
 }
@@ -165,8 +171,8 @@ func (g *Gateway) attempt(ctx context.Context, u *upstream, body []byte, want ex
 	return g.attemptFor(ctx, u, body, want, nil, nil)
 }
 
-// attemptFor is like attempt, for a call of method m, whose answer may name its slot. id is that of
-// the call.
+// attemptFor is like attempt, for a call of method m, which says whether its answer names a slot.
+// id is the id of the call.
 func (g *Gateway) attemptFor(ctx context.Context, u *upstream, body []byte, want expected, m *method, id json.RawMessage) (*answer, error) {
 	began := time.Now()
 	asking, span := tracing.Client(ctx, "upstream")
@@ -244,7 +250,7 @@ func connectionError(err error) error {
 	return &upstreamError{"connection", err, neverSent(err)}
 }
 
-// neverSent returns whether the connection was not even made.
+// neverSent returns whether there was not even a connection, so that nothing was sent.
 func neverSent(err error) bool {
 	var dial *net.OpError
 	var dns *net.DNSError

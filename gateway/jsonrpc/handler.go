@@ -25,7 +25,7 @@ func itoa(n int) string { return strconv.Itoa(n) }
 
 func utoa(n uint64) string { return strconv.FormatUint(n, 10) }
 
-// Headers and the query parameter of the key, from the specification.
+// keyHeader and keyQuery are the header and the query parameter that carry the key.
 const (
 	keyHeader = "X-API-KEY"
 	keyQuery  = "apiKey"
@@ -150,14 +150,15 @@ func (g *Gateway) admitKey(r *http.Request) (keys.Pass, *refusal) {
 	return pass, nil
 }
 
-// Why g.calls.Take refuses: all clients together, or this one, have too many requests in flight.
+// errBusy and errBusyClient say why g.calls.Take refuses: all clients together, or this one, have
+// too many requests in flight.
 var (
 	errBusy       = errors.New("too many requests in flight: try again")
 	errBusyClient = errors.New("you have too many requests in flight: wait for their answers")
 )
 
-// admit checks the key, then the body, then how often and what the key may call. A body that cannot
-// be read counts as one call.
+// admit checks the key, then the body, then whether the key's limits and methods allow the calls. A
+// body that cannot be read counts as one call, so that the limits hold for such requests, too.
 func (g *Gateway) admit(w http.ResponseWriter, r *http.Request) (*request, *refusal) {
 	pass, refused := g.admitKey(r)
 	if refused != nil {
@@ -194,7 +195,8 @@ func (g *Gateway) admit(w http.ResponseWriter, r *http.Request) (*request, *refu
 // readRequest reads and parses the body.
 func (g *Gateway) readRequest(w http.ResponseWriter, r *http.Request) (*request, *refusal) {
 	// A page of any origin may post text/plain to a loopback endpoint. Before it posts
-	// application/json, the browser asks the endpoint (a CORS preflight), so only that is accepted.
+	// application/json, its browser asks the endpoint (a CORS preflight), so only application/json
+	// is accepted.
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
 		return nil, refusing(http.StatusUnsupportedMediaType, "content_type", message.CodeInvalidRequest, "Content-Type must be application/json", nil)
 	}
@@ -230,7 +232,7 @@ func (g *Gateway) answer(w http.ResponseWriter, r *http.Request, req *request) *
 	switch {
 	case len(name) > maxSessionName:
 		return refusing(http.StatusBadRequest, "invalid", message.CodeInvalidRequest, SessionHeader+" is over "+itoa(maxSessionName)+" bytes", id)
-	case req.calls() == 0:
+	case req.calls() == 0: // a batch of invalid calls, whose answers are ready
 		g.answerBatch(r.Context(), r.Context(), w, req, nil)
 		return nil
 	case len(g.pool.upstreams) == 0 && !g.answersAny(req):
@@ -271,9 +273,10 @@ func (g *Gateway) answer(w http.ResponseWriter, r *http.Request, req *request) *
 	return nil
 }
 
-// perform makes a call, and sees to its rebroadcast if the request asks for that. rebroadcast is
-// then the outcome, else empty. A call that panics ends with errInternal, or with an unknownError
-// if it may have had an effect.
+// perform makes a call. If the request asks for rebroadcasts and the call is a sendTransaction, it
+// adds the transaction to the rebroadcasts, and rebroadcast is the outcome of that; otherwise
+// rebroadcast is empty. A call that panics ends with errInternal, or with an unknownError if it may
+// have had an effect.
 func (g *Gateway) perform(ctx context.Context, req *request, c *message.Call, s *session) (got *answer, rebroadcast string, err error) {
 	defer panics.Catch(g.log, g.metrics.panics, func() {
 		if got, err = nil, errInternal; methodOf(c.Method).effect != read {
@@ -287,9 +290,9 @@ func (g *Gateway) perform(ctx context.Context, req *request, c *message.Call, s 
 	return got, rebroadcast, err
 }
 
-// answerOf returns the answer to a call. It is that of a Local if one has the method and does not
-// return ErrElsewhere. Otherwise the upstreams are asked, in the way that the method's effect
-// allows.
+// answerOf returns the answer to a call. If a Local has the method, that Local answers the call,
+// unless it returns ErrElsewhere. Otherwise the upstreams are asked, in the way that the method's
+// effect allows.
 func (g *Gateway) answerOf(ctx context.Context, c *message.Call, s *session) (*answer, error) {
 	if local := g.local[c.Method]; local != nil {
 		if got, err := g.answerLocally(ctx, local, c); !errors.Is(err, ErrElsewhere) {
@@ -313,17 +316,18 @@ func (g *Gateway) answerOf(ctx context.Context, c *message.Call, s *session) (*a
 	return g.read(ctx, t)
 }
 
-// refusalOf returns the refusal for an error of perform.
+// refusalOf returns the refusal for an error of perform. client is the context of the HTTP request,
+// which ends when the client leaves.
 func (g *Gateway) refusalOf(client context.Context, err error, id json.RawMessage) *refusal {
 	var unreached *behindError
 	var unknown *unknownError
-	var own *CallError
+	var local *CallError
 	switch {
 	case client.Err() != nil:
 		const closedRequest = 499 // nginx's status for a client that closed the request
 		return refusing(closedRequest, "client_gone", message.CodeUnavailable, "the client went away", id)
-	case errors.As(err, &own):
-		return own.refusal(id)
+	case errors.As(err, &local):
+		return local.refusal(id)
 	case errors.Is(err, errInternal):
 		return refusing(http.StatusInternalServerError, "internal", message.CodeInternal, "internal error", id)
 	case errors.Is(err, errNoUpstream):

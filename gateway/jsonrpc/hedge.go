@@ -9,14 +9,15 @@ import (
 const (
 	// hedgeSamples is how many answers of a method must be known before its p95 is used.
 	hedgeSamples = 20
-	// hedgeBurst bounds the tokens of the budget, and so the hedges that may come at once.
+	// hedgeBurst bounds the tokens of the budget, and so the hedges that may come in quick
+	// succession.
 	hedgeBurst = 10
-	// leastHedgeDelay is the shortest delay of a hedge, for methods that are answered at once.
+	// leastHedgeDelay is the shortest delay of a hedge, for methods whose p95 is shorter.
 	leastHedgeDelay = 2 * time.Millisecond
 )
 
-// budget limits hedges to a share of the reads: each read adds share of a token, each hedge takes a
-// whole one.
+// budget is a token bucket that limits hedges to a share of the reads: each read adds share of a
+// token, each hedge takes a whole token.
 type budget struct {
 	share  float64
 	mu     sync.Mutex
@@ -62,8 +63,8 @@ func (g *Gateway) latency(m *method) *window {
 func (g *Gateway) forwardRead(ctx context.Context, t *task) (*answer, error) {
 	order := g.pool.choose(t.level, t.least)
 	g.hedges.put()
-	delay, may := g.hedgeDelay(t, order)
-	if !may {
+	delay, mayHedge := g.hedgeDelay(t, order)
+	if !mayHedge {
 		return g.readInTurn(ctx, t, order)
 	}
 	r := &race{g: g, t: t, ctx: ctx, order: order, ended: make(chan outcome, len(order)), began: time.Now()}
@@ -72,8 +73,9 @@ func (g *Gateway) forwardRead(ctx context.Context, t *task) (*answer, error) {
 	return got, err
 }
 
-// hedgeDelay returns how long a read may take before it is hedged: the p95 of its method. It
-// returns false if there can be no hedge, or if too few answers of the method are known.
+// hedgeDelay returns how long a read may take before it is hedged: the p95 of its method, but at
+// least leastHedgeDelay. It returns false if there can be no hedge, or if too few answers of the
+// method are known.
 func (g *Gateway) hedgeDelay(t *task, order []*upstream) (time.Duration, bool) {
 	if len(order) < 2 || g.cfg.HedgeShare <= 0 {
 		return 0, false
@@ -102,8 +104,8 @@ func (g *Gateway) readInTurn(ctx context.Context, t *task, order []*upstream) (*
 	return missed.end(g.pool, t)
 }
 
-// race is one read that may be hedged: an attempt at one upstream, and more when that fails or is
-// slow.
+// race is one read that may be hedged: an attempt at one upstream, and more attempts when that one
+// fails or is slow.
 type race struct {
 	g       *Gateway
 	t       *task
@@ -113,8 +115,8 @@ type race struct {
 	cancels []context.CancelFunc // one for each attempt that was launched
 	began   time.Time
 	missed  misses
-	// hedged is the place in order of the attempt that was made because no answer came in time; 0
-	// for none.
+	// hedged is the place in order of the hedge; 0 if there was none, as the first attempt has
+	// place 0.
 	hedged int
 	// winner is the place of the attempt whose answer is passed on.
 	winner int
@@ -132,8 +134,8 @@ func (r *race) launch() {
 	}()
 }
 
-// run returns what the client gets, and how many attempts have not ended yet. The hedge comes after
-// delay.
+// run returns what the client gets, and how many attempts are pending: they have not ended yet. The
+// hedge comes after delay.
 func (r *race) run(delay time.Duration) (got *answer, pending int, err error) {
 	r.launch()
 	pending = 1
@@ -182,15 +184,15 @@ func (g *Gateway) accepts(t *task, o *outcome) bool {
 	if t.admits(o.got, o.known) {
 		return true
 	}
-	o.known = max(o.known, o.got.at.slot)
+	o.known = max(o.known, o.got.at.slot) // for misses.highest
 	o.drop()
 	o.got, o.err = nil, &upstreamError{"behind", errBehind, true}
 	g.metrics.stale.WithLabelValues(o.u.name).Inc()
 	return false
 }
 
-// mayHedge returns whether there is a next upstream, it is well, and the budget has a token. If so,
-// it takes the token.
+// mayHedge returns whether there is a next upstream, it is well, and the budget has a token. If all
+// of this is so, it takes the token.
 func (r *race) mayHedge() bool {
 	if len(r.cancels) >= len(r.order) {
 		return false
@@ -208,7 +210,7 @@ func (r *race) mayHedge() bool {
 	return true
 }
 
-// won records the winner. After a hedge the time of the whole race counts for the method's latency:
+// won records the winner. After a hedge the time of the whole race counts as the method's latency:
 // without the hedge the client would have waited at least as long.
 func (r *race) won(o *outcome) {
 	r.winner = o.place
@@ -224,9 +226,9 @@ func (r *race) won(o *outcome) {
 	r.g.latency(r.t.method).add(o.ended, took, false)
 }
 
-// leave cancels all attempts and drops the answers of those that have not ended. But if the
-// winner's answer has a rest, its attempt goes on until the answer is closed. got is what the
-// client gets; leave does not close it.
+// leave cancels all attempts and drops the answers of the pending ones. But if the winner's answer
+// has a rest, its attempt goes on until the answer is closed. got is what the client gets, and
+// leave does not close it.
 func (r *race) leave(got *answer, pending int) {
 	if r.missed.failed != nil && r.missed.failed != got {
 		r.missed.close()

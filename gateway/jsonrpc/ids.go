@@ -10,8 +10,9 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// foreignID reports whether an answer's id says that it answers another call. Some servers forget
-// the id, or write a number in another way.
+// foreignID reports whether the id of an answer, got, shows that it answers another call than the
+// one with the id sent. An id that is missing, null, or the same number written in another way
+// shows nothing: some servers send such ids.
 func foreignID(got, sent json.RawMessage) bool {
 	if len(sent) == 0 || len(got) == 0 || bytes.Equal(got, sent) {
 		return false
@@ -26,15 +27,15 @@ func foreignID(got, sent json.RawMessage) bool {
 	return a.Type != b.Type || a.Str != b.Str
 }
 
-// tailBytes is how much of the end of a long answer is remembered, to find its id there.
+// tailBytes is how much of the end of a long answer is kept to find its id there.
 const tailBytes = 256
 
-// idAtEnd finds the id of an answer that is its last member, as nodes write it.
+// idAtEnd finds the id of an answer if it is the last member, where nodes write it.
 var idAtEnd = regexp.MustCompile(`"id"\s*:\s*("(?:[^"\\]|\\.)*"|[-+.0-9eE]+)\s*}\s*$`)
 
-// checkedRest is the rest of a long answer. It checks at the end that the JSON ends with }, and
+// checkedRest is the rest of a long answer. At the end it checks that the JSON ends with }, and
 // that the id is that of the call: an upstream that cuts an answer off may still end it correctly
-// for HTTP. Nobody who copies the rest gets io.EOF otherwise.
+// for HTTP. If a check fails, Read returns an error in place of io.EOF.
 type checkedRest struct {
 	io.ReadCloser
 	id   json.RawMessage

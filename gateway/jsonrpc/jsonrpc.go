@@ -70,8 +70,9 @@ type Config struct {
 	maxBodyBytes int64
 	// maxBatch bounds the calls of one batch. Default 100.
 	maxBatch int
-	// maxConcurrent bounds the requests in flight; one more is refused with 503. Default 512. One
-	// client may have as many as are free beside its own.
+	// maxConcurrent bounds the requests in flight, default 512. One more request is refused with
+	// status 503. A client may have as many in flight as places are left free, so a client alone
+	// gets half of them. One more request of that client is refused with status 429.
 	maxConcurrent int
 	// maxConnections bounds the open client connections of each of the two addresses that it
 	// listens on, maxConnectionsPerAddress those of one client address; any more are refused. Only
@@ -91,8 +92,9 @@ type Config struct {
 	PollInterval time.Duration
 	// pollTimeout bounds a poll. Default 2 s.
 	pollTimeout time.Duration
-	// MaxLagSlots is how far below the median slot of all upstreams one may be before it is no
-	// longer chosen. Default: the slots of ten seconds, as the upstreams' slots tell.
+	// MaxLagSlots is how many slots an upstream may be below the median slot of all upstreams. An
+	// upstream that is further below is tried only after the others. Default: the slots of ten
+	// seconds, at the slot time that is measured from the upstreams' slots.
 	MaxLagSlots int
 	// HedgeShare is the part of all reads that may also be sent to a second upstream because the
 	// first is slow. 0 means none.
@@ -128,8 +130,9 @@ func (c Config) withDefaults() Config {
 // WebSocketsOff is the WebSocketAddr of an endpoint without a second address.
 const WebSocketsOff = "off"
 
-// Subscriptions serves a WebSocket whose host, origin and key were checked: *subscriptions.Server.
-// client identifies the client. lease says which calls the key may make, and when it ends.
+// Subscriptions serves a WebSocket whose host, origin and key were checked. *subscriptions.Server
+// implements it. client identifies the client. lease says which calls the key may make, and when it
+// ends.
 type Subscriptions interface {
 	Serve(w http.ResponseWriter, r *http.Request, client string, lease *keys.Lease)
 }
@@ -142,13 +145,14 @@ type Deps struct {
 	// Subscriptions serves WebSockets. If it is nil, handshakes are refused and there is no second
 	// address.
 	Subscriptions Subscriptions
-	// Local answers methods from Mintlake's own data, before any upstream is asked. If several have
-	// a method, the first one answers it.
+	// Local answers methods from Mintlake's own data, before any upstream is asked. If several
+	// elements have a method, the first of them answers it.
 	Local []Local
 	// Transport sends the requests to upstreams. Default: a connection pool of the endpoint's own.
 	Transport http.RoundTripper
-	// OtherChain reports whether the upstream of a URL serves another chain than the data is of. It
-	// is not asked then. nil for never.
+	// OtherChain reports whether the upstream with this URL serves another chain than Mintlake's
+	// data is from. Such an upstream gets no calls. If OtherChain is nil, every upstream gets
+	// calls.
 	OtherChain func(url string) bool
 	// Logger and Registerer may be nil.
 	Logger     *slog.Logger
@@ -172,8 +176,8 @@ type Gateway struct {
 	log        *slog.Logger
 	metrics    *metrics
 	tracer     *tracing.Tracer
-	// sockets serves WebSockets; socketsAt is their second address, empty for none. Known once
-	// ready is closed.
+	// sockets serves WebSockets; nil if they are not served. socketsAt is the second address, where
+	// only WebSockets are served; empty if there is none. It is set before Ready is closed.
 	sockets   Subscriptions
 	socketsAt string
 
@@ -186,7 +190,8 @@ type Gateway struct {
 	sessions     *sessions
 	rebroadcasts *rebroadcasts
 	hedges       budget
-	// latencies are the times of recent reads by method; unknown methods share the window of other.
+	// latencies has a window of the times of recent reads for each known method. Unknown methods
+	// share the window of other.
 	latencies map[string]*window
 	flights   flights
 	cache     *cache // nil if there is none
@@ -264,7 +269,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	return err
 }
 
-// tooManyConnections returns the body for a connection that is refused.
+// tooManyConnections returns the body of the answer to a connection that is refused.
 func tooManyConnections(status int, text string) []byte {
 	code := message.CodeUnavailable
 	if status == http.StatusTooManyRequests {
@@ -275,6 +280,8 @@ func tooManyConnections(status int, text string) []byte {
 
 // serveOn serves one listener until ctx ends, then gives its requests stopTimeout to finish.
 func (g *Gateway) serveOn(ctx context.Context, group *errgroup.Group, listener net.Listener, handler http.Handler) {
+	// WriteTimeout runs from the end of the headers, cfg.timeout from the end of the body, up to 15
+	// s later. So WriteTimeout must be longer.
 	server := &http.Server{
 		Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second, IdleTimeout: 75 * time.Second,
 		WriteTimeout: g.cfg.timeout + 20*time.Second, MaxHeaderBytes: 16 << 10,

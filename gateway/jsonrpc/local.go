@@ -16,16 +16,16 @@ import (
 // take some 5 MB.
 const askBytes = 16 << 20
 
-// localBytes bounds the long answers of Locals that clients have not read yet.
+// localBytes bounds the sum of the long answers of Locals that clients have not read yet.
 const localBytes = 256 << 20
 
 // Local answers methods from Mintlake's own data.
 type Local interface {
-	// Methods are the names of the methods that it answers.
+	// Methods returns the names of the methods that Answer answers.
 	Methods() []string
-	// Answer returns a call's result. With ErrElsewhere the call goes to the upstreams, unchanged.
-	// A *CallError is sent to the client. Any other error comes from ask, that is, from an
-	// upstream. ask is nil if there is no upstream.
+	// Answer returns a call's result. If its error is ErrElsewhere, the call goes to the upstreams,
+	// unchanged. If it is a *CallError, that is sent to the client. Any other error comes from ask,
+	// that is, from an upstream. ask is nil if there is no upstream.
 	Answer(ctx context.Context, method string, params json.RawMessage, ask Ask) (json.RawMessage, error)
 }
 
@@ -88,7 +88,7 @@ func (g *Gateway) answersAny(req *request) bool {
 }
 
 // answerLocally lets a Local answer a call. An answer over peekBytes takes room in localBytes until
-// it is closed; without room the call is refused.
+// it is closed. If there is no room, the call is refused.
 func (g *Gateway) answerLocally(ctx context.Context, local Local, c *message.Call) (*answer, error) {
 	if c.Notification() {
 		return &answer{}, nil // a Local only reads, and nobody would get the result

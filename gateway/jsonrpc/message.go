@@ -10,8 +10,8 @@ import (
 	"github.com/mintlake/mintlake/gateway/message"
 )
 
-// JSON-RPC error codes of this endpoint, besides those of message. codeForbidden is how providers
-// turn HTTP's 403 into a code, as keys.Refusal does.
+// JSON-RPC error codes of this endpoint, besides those of package message. codeForbidden is -32000
+// minus HTTP's status 403, as at other providers and in keys.Refusal.
 const (
 	codeForbidden = -32403
 	// codeUnknown is the endpoint's own: a call that must not be made twice was sent, and its
@@ -19,8 +19,8 @@ const (
 	codeUnknown = -32504
 )
 
-// item is an element of a body: a valid call or, only in a batch, the answer to one that is
-// refused.
+// item is an element of a body: a valid call or, only in a batch, the error answer to a call that
+// is refused.
 type item struct {
 	call    *message.Call
 	refused json.RawMessage
@@ -30,7 +30,7 @@ type item struct {
 type request struct {
 	batch bool
 	items []item
-	// pass is that of the client's key. The key's id names sessions and usage.
+	// pass is what the client's key admits. Sessions and usage are kept by the id of the key.
 	pass keys.Pass
 	// rebroadcast asks to send transactions again until they are confirmed or expired.
 	rebroadcast bool
@@ -93,30 +93,30 @@ func (r *request) id() json.RawMessage {
 }
 
 // keepAllowed replaces each call that the key may not make by an error answer. It drops a
-// notification that the key may not make. It counts both as refused. If that leaves no valid call,
-// it returns the last refusal, for the request as a whole.
+// notification that the key may not make. It counts both as refused. If no valid call is left,
+// keepAllowed returns the last refusal, for the request as a whole.
 func (r *request) keepAllowed(pass *keys.Pass, label func(method string) string) (refused *keys.Refusal) {
-	kept, left := make([]item, 0, len(r.items)), 0
+	kept, allowed := make([]item, 0, len(r.items)), 0
 	for _, it := range r.items {
 		if it.call == nil {
 			kept = append(kept, it)
 			continue
 		}
-		no := pass.Method(it.call.Method)
-		if no != nil {
+		denied := pass.Method(it.call.Method)
+		if denied != nil {
 			pass.Count(label(it.call.Method), usage.Counts{Refused: 1})
 		}
 		switch {
-		case no == nil:
+		case denied == nil:
 			kept = append(kept, it)
-			left++
+			allowed++
 			continue
 		case !it.call.Notification():
-			kept = append(kept, item{refused: message.Failure(it.call.ID, &message.Error{Code: no.RPCCode(), Message: no.Error()})})
+			kept = append(kept, item{refused: message.Failure(it.call.ID, &message.Error{Code: denied.RPCCode(), Message: denied.Error()})})
 		}
-		refused = no
+		refused = denied
 	}
-	if left == 0 && refused != nil {
+	if allowed == 0 && refused != nil {
 		return refused
 	}
 	r.items = kept

@@ -15,15 +15,15 @@ const (
 	once
 )
 
-// method is what the pool knows of a JSON-RPC method.
+// method is what the gateway knows of a JSON-RPC method.
 type method struct {
 	name   string
 	effect effect
-	// level is the default commitment.
+	// level is the commitment of a call that names none.
 	level commitment
 	// config is the index of the parameter that takes minContextSlot; -1 if there is none.
 	config int
-	// namesSlot says that an answer names its slot, at least if the call asks for that.
+	// namesSlot says that an answer names its slot, or does so if the call asks for it.
 	namesSlot bool
 	// lasting says that an answer at commitment finalized never changes.
 	lasting bool
@@ -31,7 +31,8 @@ type method struct {
 	timeless bool
 }
 
-// table is made from solana.com/docs/rpc/http and agave's rpc/src/rpc.rs.
+// table has the known methods by name, as solana.com/docs/rpc/http and agave's rpc/src/rpc.rs
+// describe them.
 var table = func() map[string]*method {
 	all := map[string]*method{}
 	for _, name := range strings.Fields(methods) {
@@ -59,7 +60,7 @@ var table = func() map[string]*method {
 		"minimumLedgerSlot", "getClusterNodes", "getMaxRetransmitSlot", "getMaxShredInsertSlot", "getHighestSnapshotSlot",
 		"getRecentPerformanceSamples", "getRecentPrioritizationFees", "getAsset", "getAssets", "getAssetBatch", "searchAssets",
 		"getPriorityFeeEstimate",
-		"getLargestAccounts", // nodes answer it from a cache of hours, with the slot of that
+		"getLargestAccounts", // nodes answer it from a cache that may be hours old
 	} {
 		all[name].timeless = true
 	}
@@ -68,8 +69,8 @@ var table = func() map[string]*method {
 	return all
 }()
 
-// methodOf returns a method. An unknown one, of which providers have many, is a read if its name
-// begins like that of a read. Otherwise it is never repeated.
+// methodOf returns a method. An unknown method, of which providers have many, is a read if its name
+// begins like that of a read. Otherwise a call of it is never repeated.
 func methodOf(name string) *method {
 	if known, ok := table[name]; ok {
 		return known

@@ -9,9 +9,10 @@ import (
 	"github.com/mintlake/mintlake/internal/counters"
 )
 
-// methods are the labels of the metric calls_total. Any other method counts as "other", so that
-// clients cannot create labels. The list is from solana.com/docs/rpc/http, with deprecated methods
-// that nodes still answer. Nodes do not have the methods of the last line, but this endpoint does.
+// methods are the known methods: the labels of the metric calls_total, and the keys of table. Any
+// other method counts as "other", so that clients cannot create labels. The list is from
+// solana.com/docs/rpc/http, with deprecated methods that nodes still answer. Nodes do not have the
+// methods of the last line, but this endpoint does.
 const methods = `getAccountInfo getBalance getBlock getBlockCommitment getBlockHeight getBlockProduction getBlockTime getBlocks
 getBlocksWithLimit getClusterNodes getEpochInfo getEpochSchedule getFeeForMessage getFirstAvailableBlock getGenesisHash getHealth
 getHighestSnapshotSlot getIdentity getInflationGovernor getInflationRate getInflationReward getLargestAccounts getLatestBlockhash
@@ -39,7 +40,7 @@ type metrics struct {
 	panics         prometheus.Counter
 }
 
-// other stands for methods that are not known.
+// other is the label of all methods that are not known.
 const other = "other"
 
 var secondsBuckets = []float64{.002, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}
@@ -117,11 +118,11 @@ func newMetrics(registerer prometheus.Registerer, g *Gateway) (*metrics, error) 
 	)...)
 }
 
-// outcomes are those of requests: ok, websocket, broken_off, and the reasons of refusals.
+// outcomes are the outcomes of requests: ok, websocket, broken_off, and the reasons of refusals.
 const outcomes = `ok websocket broken_off host path origin http_method content_type body body_too_large invalid
 no_upstream busy busy_client connections client_gone timeout upstream_away behind unknown local internal`
 
-// attemptOutcomes are those of attempts at an upstream.
+// attemptOutcomes are the outcomes of attempts at an upstream, and of polls.
 const attemptOutcomes = `ok request connection timeout status malformed unhealthy limited odd behind canceled other`
 
 func (m *metrics) preset(g *Gateway) {

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// idleAfter is how long no call must come before upstreams are polled only each probeInterval:
-	// nobody needs their slots then.
+	// idleAfter is the time without a call after which each upstream is polled only once each
+	// probeInterval, because nobody needs its slots then.
 	idleAfter = time.Minute
 	// pollHealth and pollSlot are the ids of a poll's calls. A commitment and a quote follow
 	// pollSlot.
@@ -34,7 +34,7 @@ var pollCalls = func() []message.Call {
 	return calls
 }()
 
-// poll polls all upstreams until ctx ends. A slow one does not delay the others.
+// poll polls all upstreams until ctx ends. A slow upstream does not delay the others.
 func (g *Gateway) poll(ctx context.Context) {
 	var all sync.WaitGroup
 	for _, u := range g.pool.upstreams {
@@ -57,13 +57,14 @@ func (g *Gateway) poll(ctx context.Context) {
 }
 
 // refresh polls one upstream now. Callers that come at the same time share a poll. While the
-// circuit breaker is open it does nothing.
+// circuit breaker is open, refresh does nothing. It returns no error: the breaker learns the
+// outcome.
 func (g *Gateway) refresh(ctx context.Context, u *upstream) {
 	_, _ = u.asking.Do(ctx, "", g.cfg.pollTimeout, func(ctx context.Context) (struct{}, error) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		defer context.AfterFunc(g.stopped, cancel)()
-		allowed, done := u.allow()
+		allowed, report := u.allow()
 		if !allowed {
 			return struct{}{}, nil
 		}
@@ -73,15 +74,15 @@ func (g *Gateway) refresh(ctx context.Context, u *upstream) {
 			g.pool.time.See(highest, asked)
 		}
 		if g.stopped.Err() != nil {
-			err = context.Canceled // a stop says nothing of the upstream
+			err = context.Canceled // a stop of the gateway says nothing about the upstream
 		}
-		done(err)
+		report(err)
 		return struct{}{}, err
 	})
 }
 
-// pollOnce polls with one batch. If the server does not answer that with a list, it does not
-// support batches: from then on it is polled call by call.
+// pollOnce polls with one batch. If the server answers the batch with something else than a list,
+// it does not support batches. From then on it is polled call by call.
 func (g *Gateway) pollOnce(ctx context.Context, u *upstream) (err error) {
 	defer panics.Catch(g.log, g.metrics.panics, func() { err = errInternal })
 	asked := time.Now()
@@ -109,13 +110,13 @@ func (g *Gateway) pollOnce(ctx context.Context, u *upstream) (err error) {
 		if err != nil {
 			return err
 		}
-		one[0].ID = pollCalls[i].ID
+		one[0].ID = pollCalls[i].ID // whatever id the server wrote
 		answers = append(answers, one[0])
 	}
 	return u.learnPoll(answers, asked)
 }
 
-// polled is the answer to a call of a poll.
+// polled is the answer to one call of a poll.
 type polled struct {
 	ID     json.RawMessage `json:"id"`
 	Result json.RawMessage `json:"result"`
@@ -152,8 +153,8 @@ func (g *Gateway) pollWith(ctx context.Context, u *upstream, body []byte) (answe
 	return []polled{one}, false, nil
 }
 
-// learnPoll records the slots of a poll that was sent at the time asked. Only "unhealthy" is an
-// error: a server that lacks a method works all the same.
+// learnPoll records the slots of a poll that was sent at the time asked. It returns an error only
+// if the node says that it is unhealthy: a server that lacks a method works all the same.
 func (u *upstream) learnPoll(answers []polled, asked time.Time) error {
 	var slots [commitments]*uint64
 	for _, a := range answers {

@@ -21,9 +21,9 @@ import (
 )
 
 const (
-	// RebroadcastHeader asks to send the request's transactions again until they are confirmed or
-	// expired. The answer to a single sendTransaction has this header, too, with one of the
-	// outcomes below.
+	// RebroadcastHeader, if true, asks to send the request's transactions again until they are
+	// confirmed or expired. The answer to a single sendTransaction has this header, too, with one
+	// of the outcomes below.
 	RebroadcastHeader = "X-Mintlake-Rebroadcast"
 	// maxRebroadcasts and rebroadcastsPerKey bound the transactions that are sent again.
 	maxRebroadcasts    = 512
@@ -31,8 +31,8 @@ const (
 	// blockhashBlocks is how many blocks a blockhash is valid for (MAX_PROCESSING_AGE of agave).
 	blockhashBlocks = 150
 	// rebroadcastAge is the age at which a rebroadcast ends at the latest, also if no upstream
-	// returns the block height. It is long enough for blockhashBlocks of 400 ms, half of them
-	// skipped.
+	// returns the block height. It is the time of blockhashBlocks blocks if a slot takes 400 ms and
+	// every second slot is skipped.
 	rebroadcastAge = 4 * blockhashBlocks * slottime.Default
 	// resendsAtOnce bounds the transactions that are sent again at one time.
 	resendsAtOnce = 16
@@ -40,7 +40,8 @@ const (
 	statusesPerCall = 256
 )
 
-// Outcomes of asking for a rebroadcast: metric labels, and values of the header.
+// Outcomes of asking for a rebroadcast: values of RebroadcastHeader in the answer. rebroadcastFull
+// is a metric label, too.
 const (
 	rebroadcastAccepted = "accepted"
 	rebroadcastFull     = "full"
@@ -55,13 +56,13 @@ type rebroadcast struct {
 	// expires is a block height at which its blockhash is surely no longer valid: the first height
 	// that was read, plus blockhashBlocks + 1. It is 0 until a height is known.
 	expires uint64
-	// landed: an upstream returned a status, which is not confirmed yet. Until it is, or the
-	// transaction expires, the transaction is not sent again.
+	// landed says that the upstreams, when last asked, had a status for the transaction that was
+	// not confirmed yet. While this is so, the transaction is not sent again.
 	landed bool
 }
 
-// rebroadcasts has the transactions that are sent again, by signature. keys counts them by the id
-// of the API key.
+// rebroadcasts has the transactions that are sent again, by signature. keys has their number for
+// each API key, by the key's id.
 type rebroadcasts struct {
 	mu   sync.Mutex
 	all  map[string]*rebroadcast
@@ -91,8 +92,8 @@ func (r *rebroadcasts) collectors() []prometheus.Collector {
 	return []prometheus.Collector{r.ended, r.resends, r.waiting}
 }
 
-// add adds a transaction, unless there are too many, and returns the outcome. One that was added
-// before is accepted and stays as it is.
+// add adds a transaction, unless there are too many, and returns the outcome. A transaction that
+// was added before is accepted and stays as it is.
 func (r *rebroadcasts) add(b *rebroadcast) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -108,6 +109,7 @@ func (r *rebroadcasts) add(b *rebroadcast) string {
 	return rebroadcastAccepted
 }
 
+// end removes a transaction and counts the outcome: confirmed or expired.
 func (r *rebroadcasts) end(b *rebroadcast, outcome string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -124,7 +126,7 @@ func (r *rebroadcasts) list() []*rebroadcast {
 	return slices.Collect(maps.Values(r.all))
 }
 
-// wantsRebroadcast reads RebroadcastHeader.
+// wantsRebroadcast reads RebroadcastHeader: true, false, or no header for false.
 func wantsRebroadcast(r *http.Request) (bool, error) {
 	switch r.Header.Get(RebroadcastHeader) {
 	case "", "false":
@@ -135,8 +137,9 @@ func wantsRebroadcast(r *http.Request) (bool, error) {
 	return false, errors.New(RebroadcastHeader + " must be true or false")
 }
 
-// rebroadcast adds the transaction of a sendTransaction and returns the outcome. It takes a
-// transaction whose fate is unknown, but not one that upstreams refused or did not get.
+// rebroadcast adds the transaction of a sendTransaction, whose answer was got or err, and returns
+// the outcome. It also adds a transaction of which nobody knows whether it was accepted
+// (unknownError), but not one that upstreams refused or did not get.
 func (g *Gateway) rebroadcast(req *request, c *message.Call, got *answer, err error) string {
 	var unknown *unknownError
 	if err != nil && !errors.As(err, &unknown) || err == nil && got.failure != nil {
@@ -157,8 +160,8 @@ func (g *Gateway) rebroadcast(req *request, c *message.Call, got *answer, err er
 	return g.rebroadcasts.add(&rebroadcast{signature: sent.signature, key: req.pass.ID(), task: t, since: time.Now()})
 }
 
-// rebroadcastAll sends all transactions again that are neither confirmed nor expired, until ctx
-// ends.
+// rebroadcastAll sends, every rebroadcastInterval until ctx ends, all transactions again that are
+// neither confirmed nor expired.
 func (g *Gateway) rebroadcastAll(ctx context.Context) {
 	ticker := time.NewTicker(rebroadcastInterval)
 	defer ticker.Stop()
@@ -189,7 +192,7 @@ func (g *Gateway) rebroadcastOnce(ctx context.Context, list []*rebroadcast) {
 	}
 	var sends errgroup.Group
 	sends.SetLimit(resendsAtOnce)
-	for _, b := range g.rebroadcasts.list() {
+	for _, b := range g.rebroadcasts.list() { // without those that learnStatuses ended
 		if b.expires == 0 && height > 0 {
 			b.expires = height + blockhashBlocks + 1
 		}

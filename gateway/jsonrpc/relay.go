@@ -27,8 +27,8 @@ func (g *Gateway) relay(w http.ResponseWriter, pass *keys.Pass, c *message.Call,
 	}
 }
 
-// copyAnswer writes an answer and counts its bytes; as usage of the key only if the answer is no
-// error. After an error of copyAnswer the client has only a part of the answer.
+// copyAnswer writes an answer and counts its bytes. They are usage of the key only if the answer is
+// no error. If copyAnswer returns an error, the client has only a part of the answer.
 func (g *Gateway) copyAnswer(w io.Writer, pass *keys.Pass, c *message.Call, got *answer) error {
 	n, err := w.Write(got.head) // the upstream's JSON, served as application/json with nosniff
 	if err == nil && got.rest != nil {

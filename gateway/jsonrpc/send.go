@@ -12,10 +12,11 @@ const sendTransaction = "sendTransaction"
 // unknownError says that a call may or may not have had its effect: it was sent, and the answer was
 // lost.
 type unknownError struct {
-	// signature is the transaction's; empty if it could not be read, or if the call has none.
+	// signature is that of the transaction; empty if it could not be read, or if the call has none.
 	signature string
-	// refusal is the error of another upstream that did answer; may be nil.
+	// refusal is the error of another upstream that did answer; nil if there is none.
 	refusal json.RawMessage
+	// timeout says that the request ended before the answer came.
 	timeout bool
 }
 
@@ -26,7 +27,7 @@ func (e *unknownError) Error() string {
 	return "the outcome is unknown: the transaction went out, and the answer was lost; ask for the signature's status before you sign another one"
 }
 
-// data returns the part of the error that is meant for programs.
+// data returns the member data of the JSON-RPC error, for programs.
 func (e *unknownError) data() any {
 	return struct {
 		Outcome   string          `json:"outcome"`
@@ -35,8 +36,8 @@ func (e *unknownError) data() any {
 	}{"unknown", e.signature, e.refusal}
 }
 
-// forwardOnce makes a call that must not be made twice. The next upstream is asked only if the one
-// before cannot have executed the call. Otherwise forwardOnce returns an unknownError.
+// forwardOnce makes a call that must not be made twice. It asks the next upstream only if the one
+// before cannot have executed the call. Otherwise it returns an unknownError.
 func (g *Gateway) forwardOnce(ctx context.Context, t *task) (*answer, error) {
 	var missed misses
 	for _, u := range g.pool.choose(t.level, t.least) {
@@ -69,14 +70,14 @@ type sending struct {
 	cancels   []context.CancelFunc
 	signature string
 	// lost says that an upstream may have accepted the transaction, but its answer was lost.
-	// refusals are the error answers of upstreams, by place in order.
+	// refusals has the error answers of upstreams, by the place of the upstream in order.
 	lost     bool
 	refusals map[int]*answer
 	missed   misses
 }
 
 // forwardSend sends a transaction to SendUpstreams upstreams at once. If none of them accepts or
-// refuses it, it goes to the others one by one, until one does.
+// refuses it, it goes to the other upstreams one by one, until one of them does.
 func (g *Gateway) forwardSend(ctx context.Context, t *task) (*answer, error) {
 	order := g.pool.choose(t.level, t.least)
 	s := &sending{g: g, t: t, order: order, ended: make(chan outcome, len(order)), signature: signatureOf(t.call.Params), refusals: map[int]*answer{}}
@@ -119,9 +120,9 @@ func (s *sending) launch(client context.Context) {
 	}()
 }
 
-// judge returns the answer to pass on; nil to wait for other attempts or to make one. If the
-// transaction went to several upstreams, "already processed" is a success: it came through another
-// of them.
+// judge returns the answer to pass on. nil means to wait for other attempts, or to make another
+// one. If the transaction went to several upstreams, the error "already processed" is a success:
+// the transaction reached the chain through another upstream.
 func (s *sending) judge(ctx context.Context, o *outcome) *answer {
 	if o.err == nil && o.got.rest != nil { // no answer to sendTransaction is that long
 		o.drop()
@@ -164,6 +165,8 @@ func (s *sending) end(ctx context.Context) (*answer, error) {
 	return s.missed.end(s.g.pool, s.t)
 }
 
+// unknown returns an unknownError with the error of the preferred upstream, if any upstream
+// answered with one.
 func (s *sending) unknown(timeout bool) error {
 	s.g.metrics.sends.WithLabelValues("unknown").Inc()
 	e := &unknownError{signature: s.signature, timeout: timeout}
@@ -176,7 +179,7 @@ func (s *sending) unknown(timeout bool) error {
 }
 
 // leave handles the attempts that have not ended; pending is their number. taken says that an
-// upstream has accepted the transaction: then these attempts go on, so that the transaction reaches
+// upstream has accepted the transaction. Then these attempts go on, so that the transaction reaches
 // the other upstreams, too. Otherwise, or if afterwards has no room, they are canceled.
 func (s *sending) leave(pending int, taken bool) {
 	cancels, ended := s.cancels, s.ended

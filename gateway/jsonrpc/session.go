@@ -9,23 +9,24 @@ import (
 
 const (
 	// SessionHeader names a session: any text that the client picks. Within a key's session no
-	// answer is from a lower slot than an earlier one.
+	// answer is from a lower slot than an earlier answer.
 	SessionHeader = "X-Mintlake-Session"
 	// maxSessionName bounds the name in bytes.
 	maxSessionName = 128
-	// sessionsPerKey and maxSessions bound the sessions of a key, and of all keys. Beyond that the
-	// least recently used one is forgotten.
+	// sessionsPerKey and maxSessions bound the sessions of a key, and of all keys. One more session
+	// replaces the least recently used one.
 	sessionsPerKey = 2_000
 	maxSessions    = 100_000
 	// sessionAge is how long a session is remembered without use.
 	sessionAge = 10 * time.Minute
 )
 
-// session is the highest slot and block height that a client has seen, by commitment.
+// session has the highest slot and the highest block height that a client has seen at each
+// commitment.
 type session struct {
-	mu            sync.Mutex
-	slots, height [commitments]uint64
-	used          time.Time // guarded by sessions.mu
+	mu             sync.Mutex
+	slots, heights [commitments]uint64
+	used           time.Time // guarded by sessions.mu
 }
 
 func (s *session) slot(c commitment) uint64 {
@@ -35,24 +36,24 @@ func (s *session) slot(c commitment) uint64 {
 }
 
 // admit returns whether an answer at commitment c may be shown. If so, the session remembers its
-// slot and height. If the answer names no slot, known counts: the slot that the upstream was known
-// to have before it was asked.
-func (s *session) admit(c commitment, t answerSlot, known uint64) bool {
+// slot and height. known is the slot that the upstream was known to have before it was asked. It is
+// used if the answer names no slot.
+func (s *session) admit(c commitment, at answerSlot, known uint64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case t.hasSlot && t.slot < s.slots[c]:
+	case at.hasSlot && at.slot < s.slots[c]:
 		return false
-	case t.hasHeight && t.height < s.height[c]:
+	case at.hasHeight && at.height < s.heights[c]:
 		return false
-	case !t.hasSlot && known < s.slots[c]:
+	case !at.hasSlot && known < s.slots[c]:
 		return false
 	}
-	if t.hasSlot {
-		s.slots[c] = t.slot
+	if at.hasSlot {
+		s.slots[c] = at.slot
 	}
-	if t.hasHeight {
-		s.height[c] = t.height
+	if at.hasHeight {
+		s.heights[c] = at.height
 	}
 	return true
 }
@@ -74,8 +75,8 @@ func newSessions() *sessions {
 	return s
 }
 
-// find returns a key's session of that name. It makes a new one if there is none, or if it was
-// unused for longer than sessionAge.
+// find returns the session of a key with that name. It makes a new one if there is none, or if it
+// was unused for longer than sessionAge.
 func (s *sessions) find(key, name string) *session {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// shareBytes bounds an answer that several callers share. A longer one is streamed to the first of
-// them; the others make their own calls.
+// shareBytes bounds an answer that several callers share. A longer answer is streamed to the first
+// of them; the others make their own calls.
 const shareBytes = 1 << 20
 
 // flight is a read in flight that several callers may wait for. got and err are valid once done is
@@ -32,32 +32,32 @@ type flights struct {
 	all map[string]*flight
 }
 
-// join returns the flight of that key. If there is none, it makes one: then the caller is the
+// join returns the flight of that key. If there is none, join makes it. Then the caller is the
 // first, and must call end.
-func (f *flights) join(key string) (one *flight, first bool) {
+func (f *flights) join(key string) (shared *flight, first bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if one, ok := f.all[key]; ok {
-		one.waiting++
-		return one, false
+	if shared, ok := f.all[key]; ok {
+		shared.waiting++
+		return shared, false
 	}
-	one = &flight{done: make(chan struct{}), err: errAlone}
-	f.all[key] = one
-	return one, true
+	shared = &flight{done: make(chan struct{}), err: errAlone}
+	f.all[key] = shared
+	return shared, true
 }
 
-func (f *flights) waiting(one *flight) int {
+func (f *flights) waiting(shared *flight) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return one.waiting
+	return shared.waiting
 }
 
-// end removes the flight and wakes those who wait for it.
-func (f *flights) end(key string, one *flight) {
+// end removes the flight and wakes the callers that wait for it.
+func (f *flights) end(key string, shared *flight) {
 	f.mu.Lock()
 	delete(f.all, key)
 	f.mu.Unlock()
-	close(one.done)
+	close(shared.done)
 }
 
 // read answers a read from the cache, from an identical read in flight, or from an upstream.
@@ -74,48 +74,48 @@ func (g *Gateway) read(ctx context.Context, t *task) (*answer, error) {
 		g.metrics.cache.WithLabelValues("miss").Inc()
 	}
 	if !g.cfg.ShareReads {
-		return g.readFirst(ctx, t, lasting)
+		return g.readUpstream(ctx, t, lasting)
 	}
 	key := fmt.Sprintf("%d %d %s", t.level, t.least, t.key)
-	one, first := g.flights.join(key)
+	shared, first := g.flights.join(key)
 	if first {
-		defer g.flights.end(key, one)
-		got, err := g.readFirst(ctx, t, lasting)
-		if err == nil && got.rest != nil && g.flights.waiting(one) > 0 {
+		defer g.flights.end(key, shared)
+		got, err := g.readUpstream(ctx, t, lasting)
+		if err == nil && got.rest != nil && g.flights.waiting(shared) > 0 {
 			err = got.readUpTo(shareBytes, t.method)
 		}
 		var behind *behindError
 		switch {
-		case ctx.Err() != nil: // this client gave up: the others make their own calls
-		case t.session != nil && errors.As(err, &behind): // the others may have seen less
+		case ctx.Err() != nil: // this client gave up: those that wait make their own calls
+		case t.session != nil && errors.As(err, &behind): // others may accept a lower slot
 		case err != nil:
-			one.err = err
+			shared.err = err
 		case got.rest == nil:
-			one.got, one.err = got, nil
+			shared.got, shared.err = got, nil
 		}
 		return got, err
 	}
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()
-	case <-one.done:
+	case <-shared.done:
 	}
-	if one.err != nil && !errors.Is(one.err, errAlone) {
-		return nil, one.err
+	if shared.err != nil && !errors.Is(shared.err, errAlone) {
+		return nil, shared.err
 	}
-	// The session may have seen a later slot since, by another call.
-	if one.err != nil || !t.admits(one.got, 0) {
-		return g.readFirst(ctx, t, lasting)
+	// The caller's session may have seen a later slot since, by another call.
+	if shared.err != nil || !t.admits(shared.got, 0) {
+		return g.readUpstream(ctx, t, lasting)
 	}
 	g.metrics.shared.Inc()
-	if one.got.failure != nil {
-		return failureAnswer(t.call.ID, one.got.failure), nil
+	if shared.got.failure != nil {
+		return failureAnswer(t.call.ID, shared.got.failure), nil
 	}
-	return resultAnswer(t.call.ID, one.got.result), nil
+	return resultAnswer(t.call.ID, shared.got.result), nil
 }
 
-// readFirst answers from an upstream, and caches the answer if it is lasting.
-func (g *Gateway) readFirst(ctx context.Context, t *task, lasting bool) (*answer, error) {
+// readUpstream answers from an upstream, and caches the answer if it is lasting.
+func (g *Gateway) readUpstream(ctx context.Context, t *task, lasting bool) (*answer, error) {
 	got, err := g.forwardRead(ctx, t)
 	if err == nil && lasting {
 		g.cache.keep(string(t.key), got)
@@ -124,7 +124,7 @@ func (g *Gateway) readFirst(ctx context.Context, t *task, lasting bool) (*answer
 }
 
 // readUpTo reads on until the answer is whole or its head has most bytes. A whole answer is parsed
-// and has no rest. With an error the answer is closed.
+// and has no rest. If readUpTo returns an error, it has closed the answer.
 func (a *answer) readUpTo(most int64, m *method) error {
 	more, err := io.ReadAll(io.LimitReader(a.rest, most-int64(len(a.head))))
 	a.head = append(a.head, more...)

@@ -10,11 +10,11 @@ import (
 
 const (
 	// nearSlots is how far above the slots of all others an upstream's slot may be and still be
-	// believed: half a minute. It is more than the 128 slots behind the cluster at which a node
-	// calls itself unhealthy, so healthy nodes are never this far apart.
+	// believed: half a minute. A node that is 128 slots behind the cluster calls itself unhealthy,
+	// so healthy nodes are never 150 slots apart.
 	nearSlots = 150
-	// stillAfter: an upstream whose slot has not risen for so long is no evidence against the
-	// higher slot of another one.
+	// stillAfter is the time after which a slot that has not risen is no longer compared with the
+	// higher slot of another upstream: the upstream may stand still.
 	stillAfter = 10 * time.Second
 )
 
@@ -60,8 +60,8 @@ func (s *lastSlots) all() [commitments]lastSlot {
 	return s.last
 }
 
-// condition is whether an upstream is well, or else what is wrong with it: choose prefers those
-// that are well.
+// condition says whether an upstream is well, or what is wrong with it. choose prefers lower
+// conditions.
 type condition int
 
 const (
@@ -74,7 +74,7 @@ const (
 	ahead
 	// otherChain is an upstream whose genesis hash is not that of the data.
 	otherChain
-	conditions
+	conditions // their number
 )
 
 func (c condition) String() string {
@@ -108,9 +108,9 @@ func (p *pool) judge(now time.Time) []condition {
 	return found
 }
 
-// judgeAhead marks each upstream whose slot is far above the highest slot of the others. Only
-// others count that are well and whose slot rose within stillAfter. Without any, no upstream is
-// ahead.
+// judgeAhead marks each upstream whose slot is far above the highest slot of the others. It
+// compares only with others that are well and whose slot rose within stillAfter. Without such
+// others no upstream is ahead.
 func judgeAhead(found []condition, seen [][commitments]lastSlot, c commitment, now time.Time) {
 	for i := range found {
 		highest, witnessed := uint64(0), false
@@ -129,8 +129,8 @@ func judgeAhead(found []condition, seen [][commitments]lastSlot, c commitment, n
 
 func isAhead(slot, highest uint64) bool { return slot > highest && slot-highest > nearSlots }
 
-// judgeBehind marks each upstream whose slot is far below the median. The median of an even number
-// of slots is the higher one in the middle.
+// judgeBehind marks each upstream whose slot is more than maxLag below the median. The median of an
+// even number of slots is the higher one of the two in the middle.
 func judgeBehind(found []condition, seen [][commitments]lastSlot, c commitment, maxLag uint64) {
 	var slots []uint64
 	for i := range found {
@@ -151,8 +151,8 @@ func judgeBehind(found []condition, seen [][commitments]lastSlot, c commitment, 
 	}
 }
 
-// highest returns the highest slot that upstreams have named, without those that are ahead or of
-// another chain.
+// highest returns the highest slot that upstreams have named at commitment c. Upstreams that are
+// ahead or of another chain do not count.
 func (p *pool) highest(c commitment) uint64 {
 	var slot uint64
 	for i, condition := range p.judge(time.Now()) {
@@ -163,13 +163,14 @@ func (p *pool) highest(c commitment) uint64 {
 	return slot
 }
 
-// anyChain knows only the clock: what no chain can have reached.
+// anyChain is a nil *Bounds, which refuses only slots that no chain can have reached by now.
 var anyChain *bounds.Bounds
 
-// believes returns whether a slot that upstream u names now can be true. One that no chain can have
-// reached is believed of nobody, not of the only upstream either. If it is far above the
-// slots of all others, it is a lie, or from another chain. Others count if they are neither in
-// trouble nor ahead, and if their slot rose within stillAfter. Without any, every slot is believed.
+// believes returns whether a slot that upstream u names now can be true. A slot that no chain can
+// have reached is never believed, not even of the only upstream. A slot that is far above the slots
+// of all others is a lie, or from another chain. Only those others count that are neither in
+// trouble nor ahead nor of another chain, and whose slot rose within stillAfter. Without such
+// others, every other slot is believed.
 func (p *pool) believes(u *upstream, c commitment, slot uint64) bool {
 	if anyChain.Slot(slot) != nil {
 		return false

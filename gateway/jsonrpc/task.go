@@ -12,12 +12,12 @@ type task struct {
 	call   *message.Call
 	method *method
 	// level is the commitment that the call asks for. least is the lowest slot that its answer may
-	// have, because of the call or of its session.
+	// have, because the call or its session demands it.
 	level commitment
 	least uint64
 	// session is nil for a call without one.
 	session *session
-	// key is body without the id: calls with the same key ask for the same.
+	// key is body without the id: calls with the same key ask the same.
 	key []byte
 	// body is what is sent upstream.
 	body []byte
@@ -47,7 +47,7 @@ func newTask(c *message.Call, s *session) (*task, error) {
 	return t, err
 }
 
-// callBegins is how an encoded call begins.
+// callBegins is how each encoded call begins.
 const callBegins = `{"jsonrpc":"2.0",`
 
 // withID puts an id into an encoded call that has none.
@@ -68,11 +68,12 @@ type options struct {
 }
 
 // wants reads commitment and minContextSlot from params. They may be in any parameter that is an
-// object. A send has preflightCommitment instead. getSignatureStatuses has no commitment. wants
-// ignores what is invalid: the upstream will refuse it.
+// object. A send has preflightCommitment in place of commitment. getSignatureStatuses has no
+// commitment. wants ignores values that are not valid, as the upstream will refuse them.
 func wants(m *method, params json.RawMessage) (level commitment, least uint64) {
 	level = m.level
-	// "ommitment" is in commitment and in preflightCommitment.
+	// Most calls have neither: this saves them the parse. "ommitment" is in commitment and in
+	// preflightCommitment.
 	if !bytes.Contains(params, []byte("ommitment")) && !bytes.Contains(params, []byte("minContextSlot")) {
 		return level, 0
 	}
@@ -131,9 +132,9 @@ func withMinContextSlot(m *method, params json.RawMessage, slot uint64) json.Raw
 	return made
 }
 
-// admits returns whether an answer may be shown. If so, the session remembers its slot. An error,
-// and the answer to a notification, which nobody sees, may always be shown. known is the slot that
-// the upstream was known to have before it was asked.
+// admits returns whether an answer may be shown. If so, the session remembers its slot. An error
+// may always be shown, and so may the answer to a notification, which nobody sees. known is the
+// slot that the upstream was known to have before it was asked.
 func (t *task) admits(got *answer, known uint64) bool {
 	switch {
 	case got.failure != nil || t.call.Notification():

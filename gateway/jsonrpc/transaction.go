@@ -9,9 +9,10 @@ import (
 	"github.com/mintlake/mintlake/solana/txwire"
 )
 
-// Bounds of a transaction's text in characters, as nodes have them (solana-rpc 4.5, rpc.rs,
-// decode_and_deserialize): 4,096 bytes in base64, which is version 1, and 1,232 bytes in base58,
-// whatever the version. The time of base58 grows with the square of the length.
+// maxBase64 and maxBase58 bound a transaction's text in characters, as nodes do (solana-rpc 4.5,
+// rpc.rs, decode_and_deserialize). They stand for 4,096 bytes in base64, the bound of version 1,
+// and 1,232 bytes in base58, whatever the version. The time to decode base58 grows with the square
+// of the length.
 const (
 	maxBase64 = 5464
 	maxBase58 = 1683
@@ -19,9 +20,9 @@ const (
 
 // signedTransaction is the transaction of a sendTransaction.
 type signedTransaction struct {
-	// text is the transaction in encoding, base64 or base58.
+	// text is the transaction, encoded as encoding says: base64 or base58.
 	text, encoding string
-	// signature is the first one, in base58.
+	// signature is the first signature, in base58.
 	signature string
 }
 
@@ -73,8 +74,8 @@ func signatureOf(params json.RawMessage) string {
 	return ""
 }
 
-// again returns the params to send the transaction again: without preflight, as it was sent once
-// already, and without the node's own retries.
+// again returns the params with which the transaction is sent again: without preflight, because it
+// was sent before, and without retries by the node.
 func (t *signedTransaction) again() (json.RawMessage, error) {
 	return json.Marshal([]any{t.text, map[string]any{"encoding": t.encoding, "skipPreflight": true, "maxRetries": 0}})
 }

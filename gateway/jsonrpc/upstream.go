@@ -45,7 +45,7 @@ type upstream struct {
 	asking sharedcall.Group[struct{}]
 
 	mu sync.Mutex
-	// trouble is the last failure, for the log.
+	// trouble is the last error that report was called with, for the log.
 	trouble error
 }
 
@@ -53,10 +53,11 @@ type upstream struct {
 // attempt that succeeds.
 func (u *upstream) broken() bool { return u.breaker.State() != gobreaker.StateClosed }
 
-// allow asks the breaker for an attempt. done reports to the breaker how the attempt ended. If the
-// breaker does not allow the attempt, the caller may make it all the same; then done does nothing.
-func (u *upstream) allow() (allowed bool, done func(error)) {
-	report, err := u.breaker.Allow()
+// allow asks the circuit breaker for an attempt. report tells the breaker how the attempt ended. If
+// the breaker does not allow the attempt, the caller may make it all the same. Then report does
+// nothing.
+func (u *upstream) allow() (allowed bool, report func(error)) {
+	tellBreaker, err := u.breaker.Allow()
 	if err != nil {
 		return false, func(error) {}
 	}
@@ -66,7 +67,7 @@ func (u *upstream) allow() (allowed bool, done func(error)) {
 			u.trouble = err
 			u.mu.Unlock()
 		}
-		report(err)
+		tellBreaker(err)
 	}
 }
 
@@ -87,10 +88,10 @@ type pool struct {
 	time slottime.Meter
 }
 
-// defaultLag is how far an upstream may be behind, unless Config says it in slots.
+// defaultLag is how far an upstream may be behind if Config.MaxLagSlots is 0.
 const defaultLag = 10 * time.Second
 
-// maxLag is how many slots an upstream may be below the median of all.
+// maxLag returns how many slots an upstream may be below the median of all upstreams.
 func (p *pool) maxLag() uint64 {
 	if p.lagSlots > 0 {
 		return p.lagSlots
@@ -116,7 +117,8 @@ func newPool(cfg Config, foreign func(url string) bool, log *slog.Logger) (*pool
 	return p, nil
 }
 
-// headerFor returns the header of requests to an upstream, with user and password of its URL.
+// headerFor returns the header of requests to an upstream. It holds the user and the password of
+// the URL, if there are any.
 func headerFor(upstream *url.URL) http.Header {
 	r := http.Request{Header: http.Header{"Content-Type": {"application/json"}, "User-Agent": {"mintlake"}}}
 	if upstream.User != nil {
@@ -126,9 +128,9 @@ func headerFor(upstream *url.URL) http.Header {
 	return r.Header
 }
 
-// newBreaker returns a breaker that stays open for a bit less than probe, so that the next poll
-// finds it half-open and may close it. Calls seldom do that, because choose puts its upstream
-// behind the others.
+// newBreaker returns a circuit breaker that stays open for a bit less than probe, so that the next
+// poll finds it half-open and may close it. A call seldom closes it, because choose puts an
+// upstream with an open breaker behind the others.
 func newBreaker(u *upstream, probe time.Duration, log *slog.Logger) *gobreaker.TwoStepCircuitBreaker[struct{}] {
 	return gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
 		Name: u.name, MaxRequests: 1, Timeout: probe * 9 / 10, Interval: breakerWindow, BucketPeriod: breakerBucket,
@@ -149,11 +151,12 @@ func newBreaker(u *upstream, probe time.Duration, log *slog.Logger) *gobreaker.T
 }
 
 // choose returns the upstreams in the order in which a call at commitment c tries them. least is
-// the lowest slot that the call accepts. The first are those that are well, in the configured
-// order; but among them those that are known to be below least come last. Then come those that are
-// behind, in trouble or ahead: a wrong judgement must not refuse a call that would work. Those of
-// another chain are left out. The order does not rotate: a client that reads a blockhash and then
-// sends a transaction should reach the same server.
+// the lowest slot that the call accepts. First come the upstreams that are well. Then come those
+// that are behind, in trouble or ahead, because a wrong judgement must not refuse a call that would
+// work. Upstreams in one condition are in the configured order, but those that are known to be
+// below least come after the others. Upstreams of another chain are left out. The order does not
+// rotate: a client that reads a blockhash and then sends a transaction should reach the same
+// server.
 func (p *pool) choose(c commitment, least uint64) []*upstream {
 	const late = 1 // added to the rank of an upstream whose slot is below least
 	var ranks [2 * conditions][]*upstream

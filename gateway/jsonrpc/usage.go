@@ -8,7 +8,7 @@ import (
 // scanUnits is the weight of a call that makes an upstream go through an index or a whole block.
 const scanUnits = 10
 
-// unitsOf returns the weight of a call in the usage of its key.
+// unitsOf returns the weight with which a call counts as usage of its key.
 func unitsOf(method string) uint64 {
 	switch method {
 	case "getProgramAccounts", "getTokenAccountsByOwner", "getTokenAccountsByDelegate", "getTokenLargestAccounts", "getLargestAccounts", "getSupply",
@@ -19,7 +19,7 @@ func unitsOf(method string) uint64 {
 }
 
 // countRefused counts the calls of a request that exceeds the key's limit as refused. req is nil if
-// the body could not be read: that counts as one call.
+// the body could not be read. Then it counts one call.
 func (g *Gateway) countRefused(pass *keys.Pass, req *request) {
 	if req == nil {
 		pass.Count(other, usage.Counts{Refused: 1})

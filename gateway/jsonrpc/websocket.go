@@ -14,8 +14,8 @@ import (
 	"github.com/mintlake/mintlake/gateway/message"
 )
 
-// newGate returns the gate of both addresses. If one of them is no loopback address, it refuses
-// requests without a key at both, also before there is a key.
+// newGate returns the gate of both addresses. If one of them is no loopback address, the gate
+// refuses requests without a key at both addresses, also while there is no key at all.
 func newGate(cfg Config, deps Deps) (*keys.Gate, error) {
 	gate, err := keys.NewGate(deps.Keys, keys.RPC, cfg.Addr, "--rpc-keys")
 	if err != nil || cfg.WebSocketAddr == "" || cfg.WebSocketAddr == WebSocketsOff {
@@ -31,12 +31,12 @@ func newGate(cfg Config, deps Deps) (*keys.Gate, error) {
 	return gate, nil
 }
 
-// listenWebSockets listens on the second address, for WebSockets. It returns nil if there is none,
+// listenWebSockets listens on the second address, for WebSockets. It returns nil if there is none:
 // see Config.WebSocketAddr.
 func (g *Gateway) listenWebSockets(ctx context.Context, first net.Addr) (net.Listener, error) {
-	addr, own := g.cfg.WebSocketAddr, true
+	addr, configured := g.cfg.WebSocketAddr, true
 	if addr == "" {
-		addr, own = portAfter(g.cfg.Addr), false
+		addr, configured = portAfter(g.cfg.Addr), false
 	}
 	if g.sockets == nil || addr == "" || addr == WebSocketsOff {
 		return nil, nil
@@ -45,7 +45,7 @@ func (g *Gateway) listenWebSockets(ctx context.Context, first net.Addr) (net.Lis
 	switch {
 	case err == nil:
 		g.socketsAt = listener.Addr().String()
-	case own:
+	case configured:
 		return nil, err
 	default:
 		g.log.Warn("clients that look for WebSockets at the port after the RPC address find none there; name it in their wsEndpoint", "endpoint", "ws://"+first.String(), "err", err)
@@ -69,8 +69,8 @@ func portAfter(addr string) string {
 	return net.JoinHostPort(host, strconv.FormatUint(n+1, 10))
 }
 
-// WebSocketAddr returns the second address, where only WebSockets are served; empty if there is
-// none, and until Ready is closed.
+// WebSocketAddr returns the second address, where only WebSockets are served. It is empty if there
+// is none, and until Ready is closed.
 func (g *Gateway) WebSocketAddr() string {
 	select {
 	case <-g.Ready():
@@ -85,8 +85,8 @@ func isWebSocket(r *http.Request) bool {
 	return r.Method == http.MethodGet && strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
 }
 
-// serveWebSocketsOnly is the handler of the second address. It is like that of the first address,
-// except that / serves only WebSockets: other requests are told the port for calls.
+// serveWebSocketsOnly is the handler of the second address. It differs from the handler of the
+// first address only in that / serves only WebSockets: it tells other requests the port for calls.
 func (g *Gateway) serveWebSocketsOnly(w http.ResponseWriter, r *http.Request) {
 	if isWebSocket(r) || r.URL.Path != "/" || !g.gate.AdmitHost(r.Host) {
 		g.ServeHTTP(w, r)
@@ -135,7 +135,7 @@ func (g *Gateway) serveWebSocket(w http.ResponseWriter, r *http.Request) {
 // methodWebSocket is the name under which usage counts WebSockets and their notifications.
 const methodWebSocket = "websocket"
 
-// openLease takes a request and a stream from the limits of the key. It counts the WebSocket in the
+// openLease takes a request and a stream from the limits of the key. It counts the WebSocket as
 // usage of the key: as a request, or as refused. The caller closes the lease.
 func (g *Gateway) openLease(pass *keys.Pass) (*keys.Lease, *keys.Refusal) {
 	_, limited := pass.Take(1)

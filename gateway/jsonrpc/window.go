@@ -26,8 +26,8 @@ type sample struct {
 type window struct {
 	mu   sync.Mutex
 	ring []sample
-	next int
-	// p95 and enough are the last result of quantile95, computed at computed.
+	next int // index of the oldest sample once the ring is full
+	// p95 and enough are the last result of quantile95. computed is when it was computed.
 	p95      time.Duration
 	enough   bool
 	computed time.Time
@@ -45,8 +45,8 @@ func (w *window) add(now time.Time, took time.Duration, failed bool) {
 	w.next = (w.next + 1) % windowSamples
 }
 
-// summary sums up the attempts of the last windowAge. took has the times of those that did not
-// fail.
+// summary sums up the attempts of the last windowAge. took has the times of the attempts that did
+// not fail.
 type summary struct {
 	attempts, failed int
 	took             []time.Duration // sorted
