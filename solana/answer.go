@@ -16,19 +16,23 @@ import (
 
 // Sizes of answers, after decompression.
 const (
-	// smallAnswer is how much of an answer each call may read at any time.
+	// smallAnswer is how many bytes of an answer a call may read without a reservation in its
+	// Budget.
 	smallAnswer = 1 << 20
-	// largeAnswer is how much of an answer a call may read beside others, within mediumAnswers.
+	// largeAnswer is how many bytes of an answer a call may read with a reservation of
+	// mediumAnswers. Only one call at a time may read more.
 	largeAnswer = 16 << 20
-	// mediumAnswers bounds the bytes of all answers between smallAnswer and largeAnswer.
+	// mediumAnswers bounds the bytes that are reserved at a time for answers between smallAnswer
+	// and largeAnswer.
 	mediumAnswers = 128 << 20
 	// refusalBytes is how much is read of the body of an answer with a status other than 200.
 	refusalBytes = 64 << 10
 )
 
 // Budget bounds the memory of all answers that are read at a time, by all clients that share it. An
-// answer of up to 1 MiB needs none of it, so that a server of large answers holds up no other. One
-// of up to 16 MiB reserves that much. Only one at a time may be larger.
+// answer below 1 MiB needs no reservation, so a server that sends large answers never delays calls
+// with small ones. A longer answer reserves 15 MiB. Only one answer at a time may be larger than 16
+// MiB.
 type Budget struct{ medium, large *semaphore.Weighted }
 
 // NewBudget returns a budget of 128 MiB and one large answer.
@@ -36,8 +40,9 @@ func NewBudget() *Budget {
 	return &Budget{semaphore.NewWeighted(mediumAnswers), semaphore.NewWeighted(1)}
 }
 
-// take reserves what a reader needs that goes on behind the first n bytes. Nobody who holds the
-// large semaphore waits for the medium one, so this cannot block for ever.
+// take reserves the memory to read on behind the first n bytes of an answer. It waits until the
+// budget has that memory, or ctx ends. A call that holds the large semaphore never waits for the
+// medium one, so calls cannot deadlock.
 func (b *Budget) take(ctx context.Context, n int64) (release func(), err error) {
 	from, weight := b.medium, int64(largeAnswer-smallAnswer)
 	if n >= largeAnswer {
@@ -49,8 +54,8 @@ func (b *Budget) take(ctx context.Context, n int64) (release func(), err error) 
 	return func() { from.Release(weight) }, nil
 }
 
-// Bounds of what is asked for. An account has at most 10 MiB of data (agave,
-// MAX_PERMITTED_DATA_LENGTH).
+// Upper bounds of answers and of their parts, in bytes. An account has at most 10 MiB of data
+// (agave, MAX_PERMITTED_DATA_LENGTH).
 const (
 	accountData = 10 << 20
 	// accountFrame is the most that an account takes in an answer beside its data: owner, lamports,
@@ -72,7 +77,7 @@ func accountsBytes(n int, length uint64) int64 {
 	return smallAnswer/16 + int64(n)*(accountFrame+int64(min(length, accountData)+2)/3*4)
 }
 
-// boundOf returns how many bytes an answer to Call may have, whatever its parameters are.
+// boundOf returns the most bytes that an answer to Call may have, for any parameters of the method.
 func boundOf(method string) int64 {
 	switch method {
 	case "getSlot", "getGenesisHash", "getLatestBlockhash", "getRecentPerformanceSamples", "getVersion", "getSignatureStatuses":
@@ -89,7 +94,7 @@ func boundOf(method string) int64 {
 // answer is a response of JSON-RPC: the texts of its two members, nil if they are absent.
 type answer struct{ result, failure []byte }
 
-// readAnswer finds the members of an answer in place.
+// readAnswer finds the members of a response. They refer to data.
 func readAnswer(data []byte) (a answer, err error) {
 	r := jsonwalk.New(data)
 	err = r.Object(func(key []byte) (err error) {
@@ -114,8 +119,8 @@ func readAnswer(data []byte) (a answer, err error) {
 	return a, nil
 }
 
-// err returns the error that the answer tells; nil if it has a result. One that is told in another
-// shape, as a text for example, is ErrMalformed.
+// err returns the JSON-RPC error in the answer; nil if the answer has a result. An error that is
+// not an object with a code, a text for example, becomes ErrMalformed.
 func (a *answer) err() error {
 	if a.failure == nil {
 		if len(a.result) == 0 {
@@ -133,8 +138,8 @@ func (a *answer) err() error {
 	return &RPCError{Code: *told.Code, Message: clip(told.Message, 300)}
 }
 
-// result reads a response, passes its result on and returns how many bytes that has. The HTTP
-// status counts before the body.
+// result reads a response, passes the JSON-RPC result to r.use, and returns the result's size in
+// bytes. For a status other than 200 it returns the error of Refused.
 func (c *Client) result(ctx context.Context, e *endpoint, resp *http.Response, r request) (size int, err error) {
 	if resp.StatusCode != http.StatusOK {
 		return 0, Refused(resp)
@@ -158,8 +163,9 @@ func (c *Client) result(ctx context.Context, e *endpoint, resp *http.Response, r
 	return len(ans.result), err
 }
 
-// Refused returns the error of a response with a status other than 200. The body counts only with
-// status 400, with which some servers send a node's error.
+// Refused returns the HTTPError of a response with a status other than 200. With status 400 it
+// returns the JSON-RPC error in the body, if there is one: some servers send a node's errors with
+// this status.
 func Refused(resp *http.Response) error {
 	refused := &HTTPError{Status: resp.StatusCode, RetryAfter: parseRetryAfter(resp.Header.Get("Retry-After"))}
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, refusalBytes)) // the status says enough
@@ -173,8 +179,8 @@ func Refused(resp *http.Response) error {
 	return refused
 }
 
-// readAll reads the body, which may have limit bytes at most. release returns what it holds of the
-// budget.
+// readAll reads the body, which may have limit bytes at most. The caller calls release, also after
+// an error, when it no longer needs data: release returns what readAll reserved in the budget.
 func (c *Client) readAll(ctx context.Context, resp *http.Response, limit int64) (data []byte, release func(), err error) {
 	var held []func()
 	release = func() {
@@ -199,7 +205,8 @@ func (c *Client) readAll(ctx context.Context, resp *http.Response, limit int64) 
 			return nil, release, err
 		}
 		held = append(held, free)
-		// There is a next tier, as n is at most limit.
+		// tiers[i+1] exists: the last tier is limit+1, and an answer above limit has returned an
+		// error.
 		buf.Grow(int(max(0, min(resp.ContentLength, tiers[i+1])-upTo)))
 	}
 	return buf.Bytes(), release, nil

@@ -45,12 +45,13 @@ type Config struct {
 	maxConcurrent int
 	// RequestsPerSecond bounds the attempts at all endpoints together; 0 means no limit.
 	RequestsPerSecond float64
-	// MaxAttempts bounds the attempts of one call, the first included. Default 8.
+	// MaxAttempts bounds the rounds of one call. In a round the call tries each endpoint at most
+	// once. Default 8.
 	MaxAttempts int
-	// MaxElapsed bounds the time of one call, with all attempts and pauses. Default 2 min.
+	// MaxElapsed is the time after which a call begins no further round. Default 2 min.
 	MaxElapsed time.Duration
-	// firstPause is the pause before the second attempt; it doubles, with jitter, up to 5 s.
-	// Default 200 ms.
+	// firstPause is the pause before the second round; it doubles, with jitter, up to 5 s. Default
+	// 200 ms.
 	firstPause time.Duration
 	// MaxBodyBytes bounds one response after decompression, beside the bound of its method. Default
 	// 128 MiB, as for a block of a Geyser stream. ProgramAccounts, which keeps nothing of a
@@ -79,7 +80,8 @@ type Deps struct {
 	Unknowns *unknowns.Book
 	// Exclusions are endpoints that are not asked; nil for none.
 	Exclusions *Exclusions
-	// Budget bounds the responses of all clients that share it; nil for one of its own.
+	// Budget bounds the responses of all clients that share it; nil gives the client its own
+	// budget.
 	Budget *Budget
 }
 
@@ -130,16 +132,17 @@ func NewClient(cfg Config, deps Deps) (*Client, error) {
 	return c, nil
 }
 
-// request is what a call asks for, at whichever endpoint.
+// request is one call, whichever endpoint it goes to.
 type request struct {
 	method string
 	body   []byte
 	// bound is the most that the response may have, in bytes.
 	bound int64
-	// use gets the result. It is valid until use returns, unless use keeps it.
+	// use gets the text of the result, and may keep it. After use has returned, the text no longer
+	// counts towards the Budget.
 	use func(result []byte) error
-	// again is as for callWhile.
-	again func(error) bool
+	// retryIf is the parameter of callWithRetry.
+	retryIf func(error) bool
 }
 
 type wireRequest struct {
@@ -157,17 +160,18 @@ func encode(method string, params []any) ([]byte, error) {
 	return body, nil
 }
 
-// Call performs method and decodes its result into result, a pointer. A *json.RawMessage gets it
-// undecoded; nil drops it. A result that does not decode is asked for again, as is null, except for
-// a *json.RawMessage. Errors are *RPCError, *HTTPError, a connection's error, ErrMalformed or the
-// context's; see Retryable and SkippedSlot.
+// Call calls a method and decodes its result into result, a pointer. A *json.RawMessage gets the
+// undecoded text; nil drops the result. If the result is null or does not decode, Call asks again,
+// but a *json.RawMessage accepts any valid JSON, also null. Errors are *RPCError, *HTTPError, a
+// connection's error, ErrMalformed or the context's; see Retryable and SkippedSlot.
 func (c *Client) Call(ctx context.Context, method string, params []any, result any) error {
-	return c.callWhile(ctx, againOf(method), method, params, boundOf(method), func(text []byte) error { return decode(text, result) })
+	return c.callWithRetry(ctx, retryRule(method), method, params, boundOf(method), func(text []byte) error { return decode(text, result) })
 }
 
-// againOf returns for which errors a method is called again after a pause. A transaction that
-// cannot run now is told at once: who waits for it decides.
-func againOf(method string) func(error) bool {
+// retryRule returns the function that says after which errors a method is called again. If a node
+// refuses the transaction of sendTransaction, Call returns the refusal without a retry: the caller
+// decides whether to send it again.
+func retryRule(method string) func(error) bool {
 	if method != "sendTransaction" {
 		return Retryable
 	}
@@ -178,15 +182,16 @@ func againOf(method string) func(error) bool {
 	}
 }
 
-// call performs method and passes the result to use. The response may have bound bytes at most. An
-// error of use counts as the endpoint's: it decides whether the result is asked for again.
+// call calls a method and passes the result to use. The response may have bound bytes at most. An
+// error of use counts as an error of the endpoint: the method is called again if the error is
+// Retryable.
 func (c *Client) call(ctx context.Context, method string, params []any, bound int64, use func(result []byte) error) error {
-	return c.callWhile(ctx, Retryable, method, params, bound, use)
+	return c.callWithRetry(ctx, Retryable, method, params, bound, use)
 }
 
-// callWhile is like call; again reports for which errors all endpoints are asked again after a
-// pause.
-func (c *Client) callWhile(ctx context.Context, again func(error) bool, method string, params []any, bound int64, use func(result []byte) error) error {
+// callWithRetry is like call. If all endpoints failed, and retryIf is true for the last error, it
+// asks all of them again after a pause.
+func (c *Client) callWithRetry(ctx context.Context, retryIf func(error) bool, method string, params []any, bound int64, use func(result []byte) error) error {
 	body, err := encode(method, params)
 	if err != nil {
 		return err
@@ -195,14 +200,14 @@ func (c *Client) callWhile(ctx context.Context, again func(error) bool, method s
 		return err
 	}
 	defer c.calls.Release(1)
-	if err := c.retry(ctx, request{method, body, min(bound, c.cfg.MaxBodyBytes), use, again}); err != nil {
+	if err := c.retry(ctx, request{method, body, min(bound, c.cfg.MaxBodyBytes), use, retryIf}); err != nil {
 		return fmt.Errorf("%s: %w", method, err)
 	}
 	return nil
 }
 
-// decode decodes the text of a result into a pointer, as Call says. What an earlier attempt decoded
-// before it failed does not stay.
+// decode decodes the text of a result into a pointer, as Call says. It decodes into a new value
+// first, so a failed attempt leaves nothing in result.
 func decode(text []byte, result any) error {
 	switch out := result.(type) {
 	case nil:
@@ -225,14 +230,15 @@ func decode(text []byte, result any) error {
 	return nil
 }
 
-// retry attempts a request until it succeeds, its error is not to be tried again, or the limits of
-// Config are reached. Before it pauses, it tries each endpoint once if another one may do better.
+// retry attempts a request until it succeeds, its error is final, or a limit of Config is reached.
+// Before each pause it tries every endpoint once, as long as another endpoint may answer better
+// than the last one.
 func (c *Client) retry(ctx context.Context, r request) error {
 	delays := backoff.NewExponentialBackOff()
 	delays.InitialInterval, delays.MaxInterval = c.cfg.firstPause, 5*time.Second
 	tried := map[*endpoint]bool{}
 	var last error
-	tries := func() (struct{}, error) {
+	round := func() (struct{}, error) {
 		for {
 			if err := pause.Await(ctx, c.rate); err != nil {
 				return struct{}{}, backoff.Permanent(err)
@@ -250,19 +256,19 @@ func (c *Client) retry(ctx context.Context, r request) error {
 			switch {
 			case ctx.Err() != nil:
 				return struct{}{}, backoff.Permanent(ctx.Err())
-			case !lastOne && (Retryable(err) || elsewhere(err)):
-				continue // another endpoint may answer at once
-			case !r.again(err):
+			case !lastOne && (Retryable(err) || anotherMayAnswer(err)):
+				continue // ask the next endpoint without a pause
+			case !r.retryIf(err):
 				return struct{}{}, backoff.Permanent(err)
 			}
-			clear(tried)
+			clear(tried) // the next round may ask every endpoint again
 			if wait := retryAfter(err); wait > 0 {
 				return struct{}{}, &backoff.RetryAfterError{Duration: min(wait, maxRest)}
 			}
 			return struct{}{}, err
 		}
 	}
-	_, err := backoff.Retry(ctx, tries, backoff.WithBackOff(delays), backoff.WithMaxTries(uint(c.cfg.MaxAttempts)),
+	_, err := backoff.Retry(ctx, round, backoff.WithBackOff(delays), backoff.WithMaxTries(uint(c.cfg.MaxAttempts)),
 		backoff.WithMaxElapsedTime(c.cfg.MaxElapsed))
 	switch {
 	case err == nil:
@@ -286,8 +292,8 @@ func (c *Client) once(ctx context.Context, e *endpoint, r request) error {
 	})
 }
 
-// attempt runs one attempt at one endpoint, which returns how many bytes it read. It traces and
-// counts it, and records whether the endpoint is well.
+// attempt runs one attempt at one endpoint. run returns how many bytes it read. attempt traces and
+// counts the attempt, and tells the pool whether the endpoint failed.
 func (c *Client) attempt(ctx context.Context, e *endpoint, method string, run func() (size int, err error)) error {
 	began := time.Now()
 	_, span := tracing.Client(ctx, method)
@@ -299,6 +305,7 @@ func (c *Client) attempt(ctx context.Context, e *endpoint, method string, run fu
 	if errors.As(err, &rpc) && !DocumentedCode(rpc.Code) {
 		c.unknowns.Note(unknowns.RPCErrorCode, strconv.Itoa(rpc.Code), unknowns.Sighting{Source: "rpc_client", Place: method, Sample: []byte(rpc.Message)})
 	}
+	// An attempt that the caller ended says nothing about the endpoint.
 	if ctx.Err() == nil {
 		trouble := err != nil && endpointTrouble(err)
 		c.pool.report(e, time.Now(), trouble, retryAfter(err))

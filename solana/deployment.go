@@ -10,7 +10,7 @@ import (
 	"github.com/mintlake/mintlake/solana/tokenaccount"
 )
 
-// The loaders that can deploy a program again.
+// The loaders under which a deployed program can be replaced by a new build.
 var (
 	LoaderUpgradeable = pubkey.MustParse("BPFLoaderUpgradeab1e11111111111111111111111")
 	LoaderV4          = pubkey.MustParse("LoaderV411111111111111111111111111111111111")
@@ -21,8 +21,8 @@ var (
 // authority, status u64).
 const (
 	kindProgramData    = 3
-	programDataSlot    = 4
-	loaderV4Code       = 48
+	programDataSlot    = 4  // where the slot of the deployment is in ProgramData
+	loaderV4Code       = 48 // where the executable begins in a program account of loader v4
 	ProgramDataCode    = 45 // where the executable begins in an upgradeable program's data account
 	DeploymentDataSize = 48 // bytes of each account that DeploymentOf needs
 )
@@ -30,11 +30,11 @@ const (
 // Deployment identifies one deployment of a program.
 type Deployment struct {
 	Loader pubkey.Key
-	// Slot is that of the deployment; 0 for a program that does not exist or cannot be deployed
-	// again.
+	// Slot is the slot in which the program was deployed. It is 0 if the program does not exist,
+	// was closed, or cannot be deployed again.
 	Slot uint64
 	// Code is the account that has the executable, from offset At on. It is zero if the program
-	// does not exist.
+	// does not exist or was closed.
 	Code pubkey.Key
 	At   int
 }
@@ -45,8 +45,9 @@ func ProgramDataAddress(program pubkey.Key) (address pubkey.Key, ok bool) {
 	return tokenaccount.Derive(LoaderUpgradeable, program[:])
 }
 
-// DeploymentOf returns the deployment of a program, from the beginnings of its account and of its
-// data account, whose address is ProgramDataAddress.
+// DeploymentOf returns the deployment of a program. account is the program's account, and data the
+// account at address, which is its ProgramDataAddress. The first DeploymentDataSize bytes of both
+// are enough. account and data are nil if they do not exist.
 func DeploymentOf(program, address pubkey.Key, account, data *Account) Deployment {
 	switch {
 	case account == nil:
@@ -68,8 +69,8 @@ func ProgramDataDeployment(address pubkey.Key, data *Account) Deployment {
 	return d // without code: the program was closed
 }
 
-// Executable returns the executable in the whole data of the account Code. It returns false if the
-// account is of another deployment.
+// Executable returns the executable from the account Code, which must have all its data. It returns
+// false if code is nil, too short, or of another deployment.
 func (d Deployment) Executable(code *Account) ([]byte, bool) {
 	switch {
 	case code == nil || len(code.Data) < d.At:
@@ -81,12 +82,12 @@ func (d Deployment) Executable(code *Account) ([]byte, bool) {
 	return code.Data[d.At:], true
 }
 
-// ExecutableHash returns the hash that identifies an executable, in hexadecimal, as solana-verify
-// prints it: SHA-256 without trailing zeros, as the account is often longer than the executable.
-// The loader fills the rest with zeros, also when an upgrade is shorter
-// (solana-bpf-loader-program, upgrade and extend). So the hash is that of the ELF whatever the
-// account's length is, which SIMD-0433 changes with each upgrade. To cut the ELF by the lengths in
-// its headers gives the same, but these headers are the deployer's to write.
+// ExecutableHash returns the SHA-256 of an executable without its trailing zeros, in hexadecimal,
+// as solana-verify prints it. The account is often longer than the executable. The loader fills the
+// rest with zeros, also after an upgrade to a shorter executable (solana-bpf-loader-program,
+// upgrade and extend). So the hash does not depend on the account's length, which SIMD-0433 changes
+// with each upgrade. The lengths in the ELF headers would give the same end of the executable, but
+// the deployer writes these headers and may write them falsely.
 func ExecutableHash(executable []byte) string {
 	sum := sha256.Sum256(bytes.TrimRight(executable, "\x00"))
 	return hex.EncodeToString(sum[:])

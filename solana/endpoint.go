@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// endpoint is one server with its health. After a failure it rests; the rest doubles with each
-// failure in a row. It is asked earlier only if all endpoints rest.
+// endpoint is one server with its health. After a failure it rests: the client asks other
+// endpoints. The rest doubles with each failure in a row, up to maxRest. A resting endpoint is
+// asked only if all endpoints rest.
 type endpoint struct {
 	url        string
 	redacted   string
@@ -43,24 +44,25 @@ func newPool(urls []string) (*pool, error) {
 	return p, nil
 }
 
-// pick returns the next endpoint in turn that does not rest, or else the one whose rest ends first.
-// It skips those in tried, unless all were tried, and those that are excluded; nil if all are. last
-// means that all others were tried.
+// pick returns the next endpoint in round-robin order that does not rest. If all rest, it returns
+// the one whose rest ends first. It skips excluded endpoints, and those in tried unless all were
+// tried. best is nil if all endpoints are excluded. last reports whether no other endpoint is left
+// to try.
 func (p *pool) pick(now time.Time, tried map[*endpoint]bool) (best *endpoint, last bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := len(p.endpoints)
-	fresh := make([]bool, n)
+	untried := make([]bool, n)
 	left := 0
 	for i, e := range p.endpoints {
-		if fresh[i] = !tried[e] && !p.excluded.Has(e.url); fresh[i] {
+		if untried[i] = !tried[e] && !p.excluded.Has(e.url); untried[i] {
 			left++
 		}
 	}
 	for i := range n {
 		at := (p.next + i) % n
 		e := p.endpoints[at]
-		if p.excluded.Has(e.url) || left > 0 && !fresh[at] {
+		if p.excluded.Has(e.url) || left > 0 && !untried[at] {
 			continue
 		}
 		if !now.Before(e.restsUntil) {
@@ -75,8 +77,9 @@ func (p *pool) pick(now time.Time, tried map[*endpoint]bool) (best *endpoint, la
 	return best, left <= 1
 }
 
-// report records the outcome of an attempt at e: trouble is true if the endpoint failed. Then it
-// rests for atLeast, up to maxRest, or longer.
+// report records the outcome of an attempt at e. trouble says that the endpoint failed. A failed
+// endpoint rests for firstRest, doubled for each earlier failure in a row, or for atLeast if that
+// is longer. maxRest bounds both.
 func (p *pool) report(e *endpoint, now time.Time, trouble bool, atLeast time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -29,14 +29,15 @@ const (
 	codeInvalidRequest             = -32600
 	codeMethodNotFound             = -32601
 	codeInvalidParams              = -32602
-	// several providers put the HTTP status into the JSON-RPC code
+	// Several providers send the HTTP status 429 as the code, others -32000 minus that status.
 	codeTooManyRequests             = 429
-	codeTooManyRequestsConventional = -32429 // and others its JSON-RPC-shaped cousin
+	codeTooManyRequestsConventional = -32429
 )
 
-// DocumentedCode returns whether an error code is one of JSON-RPC 2.0, one of a node, or an HTTP
-// status. The node's are those of agave's rpc-client-types/src/custom_error.rs without gaps, and
-// -32022, which 4.4 answers for an unknown identity.
+// DocumentedCode reports whether an error code is one of JSON-RPC 2.0, one of a node, or an HTTP
+// status. The codes of a node run without gaps from -32001, by agave's
+// rpc-client-types/src/custom_error.rs, to -32022, with which agave 4.4 answers for an unknown
+// identity.
 func DocumentedCode(code int) bool {
 	switch {
 	case code <= CodeBlockCleanedUp && code >= -32022, code >= 400 && code < 600, code == codeTooManyRequestsConventional:
@@ -47,8 +48,8 @@ func DocumentedCode(code int) bool {
 	return false
 }
 
-// RPCError is an error in a node's response. Message is the node's text: it is shown, and no code
-// depends on it, but that UnsupportedVersion takes a number from it.
+// RPCError is an error in a node's response. Message is the node's text. Only UnsupportedVersion
+// reads something from it; otherwise it is only shown.
 type RPCError struct {
 	Code    int
 	Message string
@@ -56,8 +57,8 @@ type RPCError struct {
 
 func (e *RPCError) Error() string { return fmt.Sprintf("rpc error %d: %s", e.Code, e.Message) }
 
-// HTTPError is a response with another HTTP status than 200. RetryAfter is 0 if the server named
-// none. Told is the JSON-RPC error in its body, which does not count; nil if there is none.
+// HTTPError is a response with an HTTP status other than 200. RetryAfter is 0 if the server named
+// none. Told is the JSON-RPC error in the body, which is only shown; nil if there is none.
 type HTTPError struct {
 	Status     int
 	RetryAfter time.Duration
@@ -101,9 +102,9 @@ func Retryable(err error) bool {
 	return errors.Is(err, ErrMalformed)
 }
 
-// final reports whether a JSON-RPC code is a node's last word about a read: what the chain has
-// there, or that it does not take such a call. Providers also put an HTTP status into the code, as
-// it is or behind -32000.
+// final reports whether a node that answers with this JSON-RPC code will give the same answer
+// again: the code says what the chain has there, or that the node does not serve such a call. Some
+// providers send an HTTP status as the code, either as it is or as -32000 minus the status.
 func final(code int) bool {
 	switch code {
 	case CodeBlockCleanedUp, CodeSlotSkipped, CodeLongTermStorageSlotSkipped, codeExcludedFromIndex, CodeHistoryNotAvailable,
@@ -113,8 +114,8 @@ func final(code int) bool {
 	return finalStatus(code) || code <= -32400 && code > -32600 && finalStatus(-32000-code)
 }
 
-// finalStatus reports whether an HTTP status refuses the call for good, as its shape, its address
-// or its key are wrong.
+// finalStatus reports whether an HTTP status refuses the call for good, because its form, its
+// address or its key is wrong.
 func finalStatus(status int) bool {
 	switch status {
 	case http.StatusMovedPermanently, http.StatusPermanentRedirect, http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden,
@@ -124,27 +125,28 @@ func finalStatus(status int) bool {
 	return false
 }
 
-// SkippedSlot reports whether the node has no block for a slot because nobody produced one. The
-// node answers the same if its ledger has a hole after it jumped to a snapshot. So a caller who
-// needs to be sure compares with the parent of the next block.
+// SkippedSlot reports whether the node has no block for a slot because nobody produced one. A node
+// that jumped to a snapshot lacks the blocks in between, and answers the same for them. So a caller
+// who needs to be sure compares with the parent of the next block.
 func SkippedSlot(err error) bool {
 	var rpc *RPCError
 	return errors.As(err, &rpc) && (rpc.Code == CodeSlotSkipped || rpc.Code == CodeLongTermStorageSlotSkipped)
 }
 
-// BlockNotAvailable reports whether the node does not have the block of a slot, and does not say
-// that there is none: it may come, or the slot was skipped.
+// BlockNotAvailable reports whether the node does not have the block of a slot and cannot say why:
+// the block may still come, or the slot was skipped.
 func BlockNotAvailable(err error) bool {
 	var rpc *RPCError
 	return errors.As(err, &rpc) && (rpc.Code == CodeBlockNotAvailable || rpc.Code == CodeBlockStatusNotAvailableYet)
 }
 
-// versionInMessage is where agave's text of CodeUnsupportedVersion has the version (rpc-client-api,
+// versionInMessage finds the version in agave's text of CodeUnsupportedVersion (rpc-client-api,
 // custom_error.rs).
 var versionInMessage = regexp.MustCompile(`^Transaction version \(([0-9]{1,3})\)`)
 
-// UnsupportedVersion reports whether the node withholds a block or a transaction, as it has a
-// higher version than was asked for. version is the one that the node names; 0 if it names none.
+// UnsupportedVersion reports whether the node withholds a block or a transaction because its
+// version is higher than the one that was asked for. version is the version that the node names; 0
+// if it names none.
 func UnsupportedVersion(err error) (version uint8, ok bool) {
 	var rpc *RPCError
 	if !errors.As(err, &rpc) || rpc.Code != CodeUnsupportedVersion {
@@ -159,10 +161,11 @@ func UnsupportedVersion(err error) (version uint8, ok bool) {
 	return version, true
 }
 
-// elsewhere reports whether another endpoint may answer, although this one never will: for example
-// it has deleted old history, does not offer the method, or refuses the key. What the chain has in
-// a slot is no matter of the endpoint.
-func elsewhere(err error) bool {
+// anotherMayAnswer reports whether another endpoint may answer, although this one never will: for
+// example, this one has deleted old history, does not offer the method, or refuses the key. A
+// skipped slot and a version above the requested one are facts of the chain: every endpoint would
+// answer the same.
+func anotherMayAnswer(err error) bool {
 	var rpc *RPCError
 	if errors.As(err, &rpc) {
 		return !SkippedSlot(err) && rpc.Code != CodeUnsupportedVersion

@@ -7,8 +7,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Exclusions are endpoints that are not asked, as they serve another chain than the data's. It is
-// safe for concurrent use; nil excludes none.
+// Exclusions is the set of endpoints that the client does not ask, because they serve another chain
+// than the stored data is of. It is safe for concurrent use. A nil *Exclusions excludes no
+// endpoint.
 type Exclusions struct {
 	mu   sync.Mutex
 	urls map[string]bool
@@ -16,8 +17,7 @@ type Exclusions struct {
 	gauge *prometheus.GaugeVec
 }
 
-// NewExclusions returns exclusions without an endpoint, and registers their metric; registerer may
-// be nil.
+// NewExclusions returns an empty set and registers its metric. registerer may be nil.
 func NewExclusions(registerer prometheus.Registerer) *Exclusions {
 	x := &Exclusions{urls: map[string]bool{}, gauge: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "mintlake_rpc_upstream_other_chain",
 		Help: "1 for an upstream that is left out, as its genesis hash is not that of the data; 0 for one that was checked."}, []string{"upstream"})}
@@ -27,7 +27,8 @@ func NewExclusions(registerer prometheus.Registerer) *Exclusions {
 	return x
 }
 
-// Set excludes the endpoint of a URL, or takes it back.
+// Set excludes the endpoint with this URL if excluded is true. Otherwise it lets the client ask the
+// endpoint again.
 func (x *Exclusions) Set(url string, excluded bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -49,5 +50,6 @@ func (x *Exclusions) Has(url string) bool {
 	return x.urls[url]
 }
 
-// errExcluded is the error of a call for which no endpoint is left.
+// errExcluded is the error of a call for which all endpoints are excluded. It is a transportError,
+// and so retryable, because Set may take an exclusion back.
 var errExcluded = &transportError{errors.New("every upstream serves another chain than the data is of, and is left out (--rpc-upstream)")}

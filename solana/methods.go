@@ -64,15 +64,17 @@ func (c *Client) GetGenesisHash(ctx context.Context) (hash pubkey.Key, err error
 // BlockOptions are the options of GetBlock. The zero value asks for finalized, base64, no rewards,
 // and all versions of transactions that are known.
 type BlockOptions struct {
-	// MaxVersion is the highest version of transactions that is asked for; nil = txwire.Highest. A
-	// block with a higher one is an error, see UnsupportedVersion. HeaderOnly asks for none.
+	// MaxVersion is the highest transaction version that the node may return; nil means
+	// txwire.Highest. For a block with a higher version GetBlock returns an error, see
+	// UnsupportedVersion. With HeaderOnly it has no effect.
 	MaxVersion *txwire.Version
 	// Commitment is Confirmed or Finalized.
 	Commitment Commitment
 	// HeaderOnly leaves the transactions out.
 	HeaderOnly bool
-	// NoWait asks each endpoint once for a block that the node does not have, see
-	// BlockNotAvailable. Without it, the call waits for the block within the client's limits.
+	// NoWait makes GetBlock ask each endpoint only once for a block that none of them has.
+	// BlockNotAvailable is true for the error then. Without NoWait, GetBlock asks again until the
+	// block is there or a limit of Config is reached.
 	NoWait bool
 }
 
@@ -103,12 +105,12 @@ func (c *Client) GetBlock(ctx context.Context, slot uint64, opts BlockOptions) (
 	if opts.HeaderOnly {
 		bound = headerAnswer
 	}
-	again := Retryable
+	retryIf := Retryable
 	if opts.NoWait {
-		again = func(err error) bool { return Retryable(err) && !BlockNotAvailable(err) }
+		retryIf = func(err error) bool { return Retryable(err) && !BlockNotAvailable(err) }
 	}
 	var raw json.RawMessage
-	err := c.callWhile(ctx, again, "getBlock", []any{slot, o}, bound, func(text []byte) error {
+	err := c.callWithRetry(ctx, retryIf, "getBlock", []any{slot, o}, bound, func(text []byte) error {
 		// Null means "not confirmed yet", never "skipped". If it were taken for skipped, a block
 		// would be lost silently.
 		if string(text) == "null" {
@@ -123,10 +125,11 @@ func (c *Client) GetBlock(ctx context.Context, slot uint64, opts BlockOptions) (
 	return raw, err
 }
 
-// maxSlots is the limit that nodes set for getBlocks.
+// maxSlots is the longest range of slots that nodes accept in getBlocks.
 const maxSlots = 500_000
 
-// GetBlocks returns the slots in [from, to] that have a block, ascending: at most maxSlots.
+// GetBlocks returns the slots in [from, to] that have a block, ascending. Nodes refuse a range of
+// more than 500,000 slots.
 func (c *Client) GetBlocks(ctx context.Context, from, to uint64, commitment Commitment) ([]uint64, error) {
 	var slots []uint64
 	bound := smallAnswer + int64(min(to-min(from, to), maxSlots))*slotBytes
@@ -194,7 +197,7 @@ func (c *Client) GetMultipleAccounts(ctx context.Context, keys []pubkey.Key, opt
 }
 
 // readAccounts reads the result of getMultipleAccounts for n keys. It stops at the first account
-// too many: an account takes more memory than the three bytes that it may have in the text.
+// beyond n: a hostile answer within its bound of bytes may list very many accounts.
 func readAccounts(text []byte, n int, length uint64) (contextSlot uint64, accounts []*Account, err error) {
 	var at *struct {
 		Slot uint64 `json:"slot"`
@@ -237,7 +240,8 @@ func readAccounts(text []byte, n int, length uint64) (contextSlot uint64, accoun
 	return at.Slot, accounts, nil
 }
 
-// readAccount reads an account with up to length bytes of data; nil for null.
+// readAccount reads one account. It returns nil for null, and an error if the account has more than
+// length bytes of data.
 func readAccount(raw []byte, length uint64) (*Account, error) {
 	var w *wireAccount
 	if err := json.Unmarshal(raw, &w); err != nil || w == nil {

@@ -38,7 +38,8 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	counters.Preset(m.requests, names, []string{"ok", "rpc_error", "http_error", "connection", "malformed", "canceled"})
 	counters.Preset(m.bytes, names)
 	counters.PresetHistogram(m.seconds, names)
-	// Shared, because ingest and enrich may each have their own client.
+	// The clients of one process share the metrics, because ingest and enrich may each have a
+	// client.
 	var errs [3]error
 	m.requests, errs[0] = counters.Share(reg, m.requests)
 	m.seconds, errs[1] = counters.Share(reg, m.seconds)

@@ -24,15 +24,17 @@ type ProgramOptions struct {
 }
 
 const (
-	// listingHead is where in a response the result must begin.
+	// listingHead is the number of bytes at the start of a response within which the result must
+	// begin.
 	listingHead = 4 << 10
-	// listingElement is the most that one account of a response may take.
+	// listingElement is the most bytes that one account of a response may take.
 	listingElement = 64 << 10
 )
 
-// ProgramAccounts calls use with the accounts of a program while the response arrives, so its size
-// does not matter. data is valid until use returns. It makes one attempt, at one endpoint: use may
-// have been called before an error. An error of use ends it. Only ctx bounds the time of the whole.
+// ProgramAccounts calls use with each account of a program while the response arrives, so the
+// response may be larger than the memory. data is valid until use returns. ProgramAccounts makes
+// one attempt at one endpoint and never retries, because use may have taken accounts before an
+// error. An error of use ends the call and is returned. Only ctx bounds the time of the whole call.
 func (c *Client) ProgramAccounts(ctx context.Context, program pubkey.Key, o ProgramOptions, use func(address pubkey.Key, data []byte) error) error {
 	const method = "getProgramAccounts"
 	wire := o.wire()
@@ -52,26 +54,26 @@ func (c *Client) ProgramAccounts(ctx context.Context, program pubkey.Key, o Prog
 	if e == nil {
 		return fmt.Errorf("%s: %w", method, errExcluded)
 	}
-	var ended error // of use: it says nothing about the endpoint
+	var useErr error // the error of use, which says nothing about the endpoint
 	err = c.attempt(ctx, e, method, func() (int, error) {
 		read, err := c.list(ctx, e, body, func(address pubkey.Key, data []byte) error {
-			ended = use(address, data)
-			return ended
+			useErr = use(address, data)
+			return useErr
 		})
-		if ended != nil {
+		if useErr != nil {
 			return read, nil
 		}
 		return read, err
 	})
-	if err = cmp.Or(ended, err); err != nil {
+	if err = cmp.Or(useErr, err); err != nil {
 		return fmt.Errorf("%s: %w", method, err)
 	}
 	return nil
 }
 
-// list posts the request of a listing and reads the response. It ends if no response begins within
-// listingWait, or nothing more arrives for Config.Timeout: a server makes the whole response before
-// it sends the first byte.
+// list posts the request body and reads the response. It fails if the response does not begin
+// within listingWait, or if then nothing more arrives for Config.Timeout. The first wait is longer,
+// because a server makes the whole response before it sends the first byte.
 func (c *Client) list(ctx context.Context, e *endpoint, body []byte, use func(pubkey.Key, []byte) error) (read int, err error) {
 	within, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -91,7 +93,8 @@ func (c *Client) list(ctx context.Context, e *endpoint, body []byte, use func(pu
 	return counted.count, err
 }
 
-// countingReader counts the bytes read. idle runs while it waits for some.
+// countingReader counts the bytes read. The timer idle runs only during a Read, and ends the
+// request if the Read takes longer than patience.
 type countingReader struct {
 	io.Reader
 	count    int
@@ -152,7 +155,8 @@ func readListing(r io.Reader, use func(pubkey.Key, []byte) error) error {
 	}
 }
 
-// refusedListing returns the error that a response without a result has.
+// refusedListing returns the JSON-RPC error of a response without a result. It returns ErrMalformed
+// if the response has no such error.
 func refusedListing(in io.Reader) error {
 	text, err := io.ReadAll(io.LimitReader(in, listingElement))
 	if err != nil {
@@ -177,8 +181,8 @@ func skipSpace(in *bufio.Reader) (byte, error) {
 	}
 }
 
-// nextAccount reads the account that begins here, and returns its size, without consuming it. data
-// is decoded into buf.
+// nextAccount reads the account at the reader's place without consuming it. size is the length of
+// its text. data is decoded into buf, which grows if it is too small.
 func nextAccount(in *bufio.Reader, buf []byte) (address pubkey.Key, data []byte, size int, err error) {
 	for window := 1 << 10; ; window *= 2 {
 		text, ended := in.Peek(window)
@@ -188,14 +192,14 @@ func nextAccount(in *bufio.Reader, buf []byte) (address pubkey.Key, data []byte,
 		switch {
 		case ended != nil && !errors.Is(ended, io.EOF):
 			return address, nil, 0, &transportError{fmt.Errorf("read answer: %w", scrub(ended))}
-		case ended != nil || window >= listingElement: // it cannot be longer
+		case ended != nil || window >= listingElement: // no larger window would show more
 			return address, nil, 0, fmt.Errorf("%w: %w", ErrMalformed, err)
 		}
 	}
 }
 
-// listedAccount reads the account at the start of a text, and returns its size. data is decoded
-// into buf.
+// listedAccount reads the account at the start of text. size is the length of its text. data is
+// decoded into buf, which grows if it is too small.
 func listedAccount(text, buf []byte) (address pubkey.Key, data []byte, size int, err error) {
 	r := jsonwalk.New(text)
 	begin, found := *r, 0

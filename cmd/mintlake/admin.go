@@ -14,7 +14,7 @@ import (
 	"github.com/mintlake/mintlake/web"
 )
 
-// AdminConfig is the admin API, and how the commands reach it.
+// AdminConfig has the settings of the admin API, by which commands also reach it.
 type AdminConfig struct {
 	Addr  string `koanf:"addr" usage:"admin API, on a loopback address; served by up and gateway when there is a token"`
 	Token string `koanf:"token" usage:"token of the admin API, at least 16 characters; set it in the environment or a file, flags show in process lists" secret:"true"`

@@ -19,6 +19,7 @@ func (c *Config) validateAPI(bad func(key string, value any, rule string)) []err
 	}
 	cfg := c.apiConfig()
 	if err := cfg.Validate(); err != nil {
+		// A joined error is split, so that the caller can sort its problems among all others.
 		if joined, ok := err.(interface{ Unwrap() []error }); ok {
 			return joined.Unwrap()
 		}

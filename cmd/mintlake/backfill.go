@@ -47,7 +47,8 @@ stream has been. Every slot is read, proved to have no block by the parent link 
   mintlake backfill --gaps --rpc-upstream https://rpc`,
 	}
 	withConfig(cmd, func(ctx context.Context, cfg *Config, logger *slog.Logger) error {
-		// `up` on the same machine has the default address of the metrics.
+		// Metrics are served only on request: an `up` on the same machine already has their default
+		// address.
 		o.showMetrics = cmd.Flags().Changed("metrics-addr")
 		return backfill(ctx, cfg, logger, o)
 	})
@@ -102,7 +103,7 @@ func backfill(ctx context.Context, cfg *Config, logger *slog.Logger, o backfillO
 		if err := s.startMetrics(ctx); err != nil {
 			return err
 		}
-		s.readiness.say("")
+		s.readiness.setState("")
 	}
 	return runBackfill(ctx, room, o)
 }

@@ -41,7 +41,8 @@ For a cluster use the tools of Kafka and ClickHouse: docs/operations.md.`,
 	return cmd
 }
 
-// engineForCopies is the ClickHouse that copies tables while no node runs.
+// engineForCopies returns the settings of the ClickHouse engine that copies tables while no node
+// runs.
 func engineForCopies(cfg *Config, logger *slog.Logger) backup.Engine {
 	return backup.Engine{MaxMemoryBytes: cfg.ClickHouse.MemoryBytes, Threads: cfg.ClickHouse.Threads, Logger: logger}
 }

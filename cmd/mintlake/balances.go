@@ -13,8 +13,8 @@ import (
 	schema "github.com/mintlake/mintlake/schemas/clickhouse"
 )
 
-// startBalanceProjector starts the projector of balances and transfers. Where they are off it has
-// nothing to read.
+// startBalanceProjector starts the projector of balances and transfers. While balances are off, its
+// topics get no records.
 func (s *system) startBalanceProjector(ctx context.Context, conn driver.Conn) error {
 	store := balances.NewClickHouse(conn, schema.Database)
 	if err := store.KeepHistory(ctx, s.cfg.Balances.HistoryDays, s.cfg.ClickHouse.Cluster); err != nil {

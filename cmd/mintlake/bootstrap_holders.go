@@ -49,7 +49,8 @@ It reads the tables for what is known, so a node, or ClickHouse, must run.`,
 	return cmd
 }
 
-// namedMints returns the mints that the flags name; none if they give a number.
+// namedMints returns the mints that the flags name. For --top, whose mints are looked up later, it
+// returns none. It returns an error unless exactly one of the flags is used.
 func namedMints(names []string, file string, top int) ([]pubkey.Key, error) {
 	given := 0
 	for _, is := range []bool{len(names) > 0, file != "", top != 0} {

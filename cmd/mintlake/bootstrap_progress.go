@@ -13,7 +13,7 @@ import (
 )
 
 // showBootstrap shows the progress of a run, with rate and time left: as a bar on a terminal, or
-// else as lines. stop shows the end, and returns when nothing more is printed.
+// else as lines. stop shows the last state, and returns when nothing more is printed.
 func showBootstrap(progress func() bootstrap.Progress, unit string) (stop func()) {
 	ended, printed := make(chan struct{}), sync.WaitGroup{}
 	started := time.Now()
@@ -62,7 +62,7 @@ func progressLines(unit string, started time.Time) func(p bootstrap.Progress, la
 	}
 }
 
-// bootstrapLine is one line of progress of a run that has lasted for took.
+// bootstrapLine formats one line of progress of a run that has lasted for took.
 func bootstrapLine(p bootstrap.Progress, unit string, took time.Duration) string {
 	line := fmt.Sprintf("%d %s, %d records, %.0f %s/s", p.Items, unit, p.Records, float64(p.Items)/max(took.Seconds(), 0.001), unit)
 	if p.Total > 0 {

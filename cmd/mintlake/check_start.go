@@ -102,7 +102,7 @@ func freeAddresses(list []address) (problems []error) {
 // nextFree returns a free address of the same host with one of the next 100 ports, or with port 0
 // if none of them is free.
 func nextFree(taken string, held *[]net.Listener) string {
-	host, port, _ := net.SplitHostPort(taken) // it was listened on
+	host, port, _ := net.SplitHostPort(taken) // valid: net.Listen has parsed it
 	number, _ := strconv.Atoi(port)
 	for next := number + 1; next <= min(number+100, 65_535); next++ {
 		candidate := net.JoinHostPort(host, strconv.Itoa(next))

@@ -141,7 +141,7 @@ type Config struct {
 	StopTimeout time.Duration `koanf:"stop_timeout" usage:"how long one room may take to stop"`
 }
 
-// instanceID is what Kafka takes as group.instance.id.
+// instanceID matches what Kafka accepts as group.instance.id, and an empty setting.
 var instanceID = regexp.MustCompile(`^[A-Za-z0-9._-]{0,249}$`)
 
 // defaults returns a valid configuration that runs everything on this machine.
@@ -252,7 +252,8 @@ func (c *Config) validate() error {
 	return errors.Join(problems...)
 }
 
-// validateSurfaces checks what the addresses, and who may call them, have in common.
+// validateSurfaces checks addresses to listen on, allowed origins, allowed hosts and trusted
+// proxies.
 func (c *Config) validateSurfaces(bad func(key string, value any, rule string)) {
 	for key, addr := range map[string]string{
 		"swap.addr": c.Swap.Addr, "rpc.addr": c.RPC.Addr, "stream.addr": c.Stream.Addr,

@@ -56,9 +56,9 @@ func (c *StreamConfig) validate(bad func(key string, value any, rule string)) {
 	}
 }
 
-// blockCommitment returns the commitment of the blocks that ingest publishes: that of the sources,
-// which may name their own; confirmed if they differ. A process that names no source has only the
-// setting.
+// blockCommitment returns the commitment of the blocks that ingest publishes. Each source may name
+// its commitment; the result is confirmed if they differ. If there is no source, it is the setting
+// geyser.commitment.
 func (c *Config) blockCommitment() string {
 	found := ""
 	for _, text := range c.Source {
@@ -85,7 +85,8 @@ func (c *Config) commitmentOf(spec source.Spec) string {
 var errProcessedSource = errors.New("stream.processed: no source is a Geyser server: name it with --source geyser+https://host:port, at the gateway too")
 
 // checkProcessed returns an error if one of rooms serves the stream and no source can serve
-// stream.processed. validate does not tell it: rooms that share the settings may have no source.
+// stream.processed. validate does not check this, because other rooms with the same settings may
+// have no source.
 func (c *Config) checkProcessed(rooms []string) error {
 	if !c.Stream.Processed || !slices.Contains(rooms, roomGateway) || slices.ContainsFunc(c.Source, func(text string) bool {
 		spec, err := source.ParseSpec(text)

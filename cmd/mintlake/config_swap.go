@@ -66,7 +66,8 @@ const (
 	mostHubs = 16
 )
 
-// hubs returns the mints that a route may go through; nil if they are computed.
+// hubs returns the mints that a route may go through. The result is nil for auto, when the swap API
+// computes them, and empty for none.
 func (c *SwapConfig) hubs() ([]pubkey.Key, error) {
 	if len(c.Hubs) == 0 || slices.Equal(c.Hubs, []string{autoHubs}) {
 		return nil, nil

@@ -37,7 +37,7 @@ func roomMeter(ctx context.Context, cfg *Config) meter.Meter {
 	return progressMeter(ctx)
 }
 
-// countedLine is one line of progress of work that has lasted for took.
+// countedLine formats one line of progress of work that has lasted for took.
 func countedLine(what, unit string, done, total int64, took time.Duration) string {
 	amount, named := terminal.Count[int64], " "+unit
 	if unit == meter.Bytes {

@@ -110,8 +110,9 @@ func (s *system) runDemo(ctx context.Context, node *demo.Node) error {
 
 func isDemo(source string) bool { return source == "demo" || strings.HasPrefix(source, "demo:") }
 
-// freeAddress returns false, and tells the operator what follows, if another program listens at the
-// address of the demo's last run. It is one that the system had given, so that may happen.
+// freeAddress reports whether addr, the address of the demo's last run, is free. If another program
+// listens there, it logs what follows. That may happen, because the operating system chose the
+// address.
 func (s *system) freeAddress(addr string) bool {
 	listener, err := net.Listen("tcp", addr)
 	if err == nil {
@@ -122,10 +123,10 @@ func (s *system) freeAddress(addr string) bool {
 	return false
 }
 
-// resumeDemo changes cfg so that the chain of the state file goes on. Its HTTP address stays the
-// same too, if it is free: it is part of the tokens' URIs. Without a state file a new chain begins.
-// lost tells what else is known of the last run if the file is damaged; it may be nil. A file that
-// is missing may never have been there.
+// resumeDemo changes cfg so that the chain of the state file goes on. The HTTP address stays the
+// same too, if it is free, because it is part of the tokens' URIs. Without a state file a new chain
+// begins. If the file is damaged, lost returns what else is known of the last run; if lost is nil,
+// that is an error. lost is not asked about a missing file, which may never have been there.
 func resumeDemo(path, source string, cfg *demo.Config, free func(addr string) bool, lost func(damaged error) (demoState, bool, error)) (demoState, error) {
 	*cfg = cfg.WithSlots()
 	var last demoState
@@ -153,12 +154,12 @@ func resumeDemo(path, source string, cfg *demo.Config, free func(addr string) bo
 		return beginDemo(path, source, cfg)
 	}
 	state := nextDemo(last, source, cfg, true)
-	return state, state.write(path, durable.Replace) // a run that ends at once leaves it too
+	return state, state.write(path, durable.Replace) // now, so that a run of any length leaves it
 }
 
 // demoOfLog returns what the log knows of a demo chain whose state file is damaged: its genesis
 // hash and its last slot, so that another chain can begin behind it. It returns false if the log
-// knows none. The file is put aside.
+// knows no chain. It puts the damaged file aside.
 func (s *system) demoOfLog(ctx context.Context, path string, damaged error) (last demoState, ok bool, err error) {
 	deps, err := kafkaDeps(s.cfg, s.logger, nil)
 	if err != nil {
@@ -185,7 +186,7 @@ func (s *system) demoOfLog(ctx context.Context, path string, damaged error) (las
 	if err != nil {
 		return last, false, fmt.Errorf("demo: %s is damaged (%w), and the log cannot be read: %w", path, damaged, err)
 	}
-	last.Slot++ // the next chain's first block must not name a block of the last one
+	last.Slot++ // the next chain's first block must not have a parent in the last chain
 	s.logger.Warn("the demo's state of its last run is damaged and made anew from the log: another chain begins behind the last slot; logos and metadata of earlier tokens can no longer be read",
 		"file", path, "slot", last.Slot, "err", damaged)
 	return last, true, nil
@@ -220,7 +221,7 @@ func (s *demoState) write(path string, replace func(name string, content []byte)
 func nextDemo(last demoState, source string, cfg *demo.Config, free bool) demoState {
 	cfg.StartSlot = last.Slot + 1
 	if !free {
-		last.HTTPAddr = "" // a free one
+		last.HTTPAddr = "" // the system chooses a free one
 	}
 	cfg.HTTPAddr, cfg.GenesisHash = last.HTTPAddr, last.GenesisHash
 	if free && last.Source == source && last.ChainVersion == demo.ChainVersion && cfg.StartSlot-last.GenesisSlot <= maxFastForward {

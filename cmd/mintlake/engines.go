@@ -97,14 +97,14 @@ func ensureTopics(ctx context.Context, cfg *Config, admin *kafka.Admin) error {
 	return nil
 }
 
-// topicAges returns for how long records are kept where a setting says it.
+// topicAges returns, by topic, how long records are kept where a setting says it.
 func topicAges(cfg *Config) map[string]time.Duration {
-	of := &cfg.Balances
-	return map[string]time.Duration{schemas.TopicBalances: of.TopicAge(), schemas.TopicTransfers: of.TopicAge(), schemas.TopicBalanceBases: of.BaseAge()}
+	balances := &cfg.Balances
+	return map[string]time.Duration{schemas.TopicBalances: balances.TopicAge(), schemas.TopicTransfers: balances.TopicAge(), schemas.TopicBalanceBases: balances.BaseAge()}
 }
 
-// topicSpecs returns the specifications of all topics. A topic with one partition keeps it, since
-// its records have one order.
+// topicSpecs returns the specifications of all topics. A topic of schemas.Topics with one partition
+// always has one, because all its records must be in one order.
 func topicSpecs(partitions, replicas int) []kafka.TopicSpec {
 	topics := schemas.Topics()
 	specs := make([]kafka.TopicSpec, 0, len(topics))

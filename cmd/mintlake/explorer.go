@@ -6,14 +6,14 @@ import (
 	"github.com/mintlake/mintlake/web"
 )
 
-// pageLinks returns the addresses of others that the explorer's pages name.
+// pageLinks returns the URLs of other services to which the explorer's pages link.
 func (s *system) pageLinks() web.Links {
 	return web.Links{Swap: s.swapOrigin, Chain: s.chainExplorer()}
 }
 
 // swapOrigin returns the URL of the swap API for the explorer; empty if there is none. It is the
-// setting, or else the address in this process if that is on loopback. The public URL of an API
-// that listens for other machines is known only from the setting.
+// setting api.swap_url, or else the address of the swap API in this process if that is on loopback.
+// If the swap API listens for other machines, only the setting can tell its public URL.
 func (s *system) swapOrigin() string {
 	if s.cfg.API.SwapURL != "" {
 		return s.cfg.API.SwapURL

@@ -14,9 +14,10 @@ const (
 	// hundreds of megabytes of garbage per second and keeps little of it. With Go's default, which
 	// collects when the heap has doubled, ingest spends a fifth of its time on collections.
 	heapRoom = 160 << 20
-	// usualGrowth is Go's default: by how many percent a heap may grow if that is more.
+	// usualGrowth is Go's default: the heap may grow by so many percent if that is more than
+	// heapRoom.
 	usualGrowth = 100
-	// apiGrowth is that percentage for a process with the token API. Its tokens and their index
+	// apiGrowth replaces usualGrowth in a process with the token API. Its tokens and their index
 	// take hundreds of megabytes that live for ever. They have few pointers, so scanning is fast.
 	// Six times as many collections cost little, and the default would double the node's memory.
 	apiGrowth = 15

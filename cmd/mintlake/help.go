@@ -66,10 +66,10 @@ func shapeHelp(root *cobra.Command) {
 	root.SuggestionsMinimumDistance = 2
 }
 
-func visitCommands(cmd *cobra.Command, do func(*cobra.Command)) {
-	do(cmd)
+func visitCommands(cmd *cobra.Command, visit func(*cobra.Command)) {
+	visit(cmd)
 	for _, child := range cmd.Commands() {
-		visitCommands(child, do)
+		visitCommands(child, visit)
 	}
 }
 

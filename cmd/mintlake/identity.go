@@ -74,9 +74,9 @@ func (s *system) chainChecker(alone bool) *chainid.Checker {
 }
 
 // checkChain asks every configured JSON-RPC server, the source first, whether it serves the chain
-// of this data, and again while the system runs: a chain may be reset. An upstream of another chain
-// is left out. It is an error if the source serves another chain; if no source is configured, or
-// for a command that reads upstreams only, if all upstreams do.
+// of this data. It asks again while the system runs, because a chain may be reset. An upstream of
+// another chain is left out. It is an error if the source serves another chain. If there is no
+// source, or the command reads upstreams only, it is an error if all upstreams serve another chain.
 func (s *system) checkChain(ctx context.Context, upstreamsOnly bool) error {
 	servers, sourced, err := s.chainServers()
 	if err != nil || len(servers) == 0 {
@@ -114,7 +114,7 @@ func (s *system) chainServers() (servers []chainid.Server, sourced bool, err err
 			continue
 		}
 		seen[endpoint] = true
-		s.exclusions.Set(endpoint, false)
+		s.exclusions.Set(endpoint, false) // so that the metric has a value from the start
 		client, err := solana.NewClient(solana.Config{Endpoints: []string{endpoint}, Timeout: identityPatience, MaxAttempts: 1},
 			solana.Deps{Logger: s.logger, Registerer: s.registerer})
 		if err != nil {
@@ -122,7 +122,7 @@ func (s *system) chainServers() (servers []chainid.Server, sourced bool, err err
 		}
 		server := chainid.Server{Name: hostOf(endpoint), Ask: client.GetGenesisHash}
 		if slices.ContainsFunc(servers, func(other chainid.Server) bool { return other.Name == server.Name }) {
-			// one host, another path or key
+			// The name must be unique, and another endpoint of this host has it already.
 			server.Name = fmt.Sprintf("%s (server %d)", server.Name, i+1)
 		}
 		if i >= ofSource {

@@ -83,7 +83,8 @@ func (s *system) balances() (*balances.Maker, error) {
 	return balances.New(mints), nil
 }
 
-// balanceMints returns the mints of which balances are kept, nil for all, and whether any are.
+// balanceMints returns the mints whose balances are kept; nil means all mints. on is false if no
+// balances are kept.
 func (s *system) balanceMints() (mints map[pubkey.Key]struct{}, on bool, err error) {
 	cfg := &s.cfg.Balances
 	if on = cfg.On(slices.ContainsFunc(s.cfg.Source, isDemo)); on && cfg.Mode == balances.ModeList {
@@ -92,7 +93,8 @@ func (s *system) balanceMints() (mints map[pubkey.Key]struct{}, on bool, err err
 	return mints, on, err
 }
 
-// followed says of which mints balances are kept, nil of none, and whether that is all.
+// followed returns a function that reports whether the balances of a mint are kept; nil if no
+// balances are kept. all is true if those of all mints are kept.
 func (s *system) followed() (follow func(mint pubkey.Key) bool, all bool, err error) {
 	mints, on, err := s.balanceMints()
 	if err != nil || !on {
@@ -134,7 +136,7 @@ func (s *system) prepareIngest(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	leader.Set(1)
+	leader.Set(1) // nobody else is elected
 	return s.ingest.runner.Announce(ctx)
 }
 

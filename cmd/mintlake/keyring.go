@@ -64,7 +64,8 @@ func (s *system) startKeys(ctx context.Context) error {
 	if err := s.lifecycle.await(ctx, ring.live.Loaded()); err != nil || !s.administers {
 		return err
 	}
-	// Before the surfaces: a surface without any key may start closed if a key can be issued here.
+	// The admin API starts before the surfaces: if this process can issue keys, a surface for other
+	// machines may start without a key, and admits nobody until one is issued.
 	return s.startAdmin(ctx, ring)
 }
 

@@ -72,9 +72,9 @@ func (l *lifecycle) wait(ctx context.Context) error {
 }
 
 // stop stops the components in the opposite order of their start, and waits at most timeout for
-// each. After a failure it stops all at once, and waits at most brokenStop: what is not done then
-// is done again at the next start, as after a kill. The error joins those of the components, and
-// names each that did not stop in time.
+// each. After a failure it cancels all at the same time, and waits at most brokenStop in all:
+// unfinished work is done again at the next start, as after a kill. The error joins those of the
+// components, and names each that did not stop in time.
 func (l *lifecycle) stop() error {
 	var problems []error
 	limit := func() <-chan time.Time { return time.After(l.timeout) }
@@ -83,7 +83,7 @@ func (l *lifecycle) stop() error {
 			c.cancel()
 		}
 		end := time.Now().Add(min(brokenStop, l.timeout))
-		// Never zero: what has stopped is then told from what has not.
+		// At least a millisecond, so that a component that has stopped is always seen as stopped.
 		limit = func() <-chan time.Time { return time.After(max(time.Until(end), time.Millisecond)) }
 	}
 	for i := len(l.running) - 1; i >= 0; i-- {

@@ -25,9 +25,9 @@ func main() {
 	decoder.MaybeRunChild()
 	chengine.MaybeRunChild()
 	heap.start()
-	go new(giver).run()
+	go new(memoryReleaser).run()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	context.AfterFunc(ctx, stop) // a second signal ends the process immediately
 	if err := rootCommand().ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "mintlake:", err)
 		os.Exit(exitCode(err))

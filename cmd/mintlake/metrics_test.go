@@ -44,7 +44,7 @@ func TestMetricsReadinessAlwaysAnswers(t *testing.T) {
 	cfg.Metrics.Addr = "127.0.0.1:0"
 	s := newSystem(cfg, slog.New(slog.DiscardHandler))
 	require.NoError(t, s.startMetrics(t.Context()))
-	s.readiness.say("")
+	s.readiness.setState("")
 	addr := strings.TrimSuffix(strings.TrimPrefix(s.addresses[0].url, "http://"), "/metrics")
 	ask := func(from int, path string) (line string, conn net.Conn) {
 		dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(from))}}

@@ -44,7 +44,7 @@ func TestObservability(t *testing.T) {
 	require.NoError(t, s.prepareIngest(t.Context()))
 	before := gather(t, s.registerer)
 	require.NoError(t, s.startIngest(t.Context()))
-	s.readiness.say("")
+	s.readiness.setState("")
 	require.Eventually(t, func() bool { status, text = get(t, metrics+"/readyz"); return status == http.StatusOK },
 		3*time.Minute, 100*time.Millisecond, "ready once all rooms run")
 	for _, line := range []string{"kafka: ok", "clickhouse: ok", "api: ok", "group mintlake-projector: ok", "group mintlake-swaps: ok", "group mintlake-enrich: ok"} {

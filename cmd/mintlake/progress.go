@@ -21,8 +21,8 @@ func (s *system) lag(ctx context.Context) (int64, error) {
 	return projected + enriched, err
 }
 
-// progressLook is how often progress is read. progressTell is how often it is printed where there
-// is no live line, so that each time is a line of its own.
+// progressLook is how often progress is read and the live line is shown. progressTell is how often
+// a line of progress is printed where there is no live line.
 const (
 	progressLook = 250 * time.Millisecond
 	progressTell = 5 * time.Second
@@ -63,7 +63,7 @@ func showProgress(ctx context.Context, room *runner.Runner, lag func(context.Con
 	}
 }
 
-// progressLine formats the progress of a finite source. err is that of reading the lag.
+// progressLine formats the progress of a finite source. err is the error of reading the lag.
 func progressLine(p runner.Progress, lag int64, err error, took time.Duration) string {
 	read := ""
 	if p.Total > 0 {

@@ -12,7 +12,7 @@ import (
 
 // TestAQuietProcessGivesMemoryBack, and a busy one does not.
 func TestAQuietProcessGivesMemoryBack(t *testing.T) {
-	var g giver
+	var g memoryReleaser
 	g.look()
 	g.look()
 	garbage := make([][]byte, 100)

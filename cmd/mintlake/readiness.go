@@ -15,7 +15,8 @@ import (
 
 const (
 	// lookEvery is the time between two rounds of checks. A probe gets the last results, so it
-	// costs nothing. It learns of trouble within five seconds: lookEvery and lookTimeout.
+	// costs nothing. It learns of a failure within five seconds, the sum of lookEvery and
+	// lookTimeout.
 	lookEvery = 2 * time.Second
 	// lookTimeout bounds one check.
 	lookTimeout = 3 * time.Second
@@ -51,7 +52,7 @@ func newReadiness(registerer prometheus.Registerer) *readiness {
 }
 
 // add adds a check. If two rooms need the same thing, there is one check, with the probe of the
-// first. It is vital if it is for one of them.
+// first room. The check is vital if it is vital for one of them.
 func (r *readiness) add(name string, vital bool, probe func(ctx context.Context) error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -67,8 +68,8 @@ func (r *readiness) add(name string, vital bool, probe func(ctx context.Context)
 
 var errNotLooked = fmt.Errorf("not looked at yet")
 
-// say sets why the process is not ready; empty if nothing but the checks counts.
-func (r *readiness) say(state string) {
+// setState sets why the process is not ready; empty if only the checks decide.
+func (r *readiness) setState(state string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.state = state

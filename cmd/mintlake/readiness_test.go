@@ -29,7 +29,7 @@ func TestReadiness(t *testing.T) {
 	r.look(t.Context())
 	status, text = ask()
 	require.Equal(t, http.StatusServiceUnavailable, status, "not before all rooms run: "+text)
-	r.say("")
+	r.setState("")
 	status, text = ask()
 	require.Equal(t, http.StatusOK, status)
 	require.Equal(t, "ready\nkafka: ok\nclickhouse: ok\n", text)
@@ -55,7 +55,7 @@ func TestReadiness(t *testing.T) {
 	require.Equal(t, http.StatusOK, status, "back again")
 	require.InDelta(t, 1, testutil.ToFloat64(r.up.WithLabelValues("kafka")), 0)
 
-	r.say("stopping")
+	r.setState("stopping")
 	status, text = ask()
 	require.Equal(t, http.StatusServiceUnavailable, status)
 	require.Contains(t, text, "stopping")

@@ -120,5 +120,5 @@ func (f fromSlot) Resume() uint64 {
 	if f.slot == 0 {
 		return 0
 	}
-	return f.slot - 1
+	return f.slot - 1 // the stream begins behind this slot
 }

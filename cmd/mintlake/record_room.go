@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	// recordingSpare is how many times the reserve of its disk a recording leaves free, so that a
+	// recordingSpare is the multiple of its disk's reserve that a recording leaves free, so that a
 	// node on the same disk goes on.
 	recordingSpare = 2
 	// recordingLook is how often a recording looks at its disk.

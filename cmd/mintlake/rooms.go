@@ -150,7 +150,8 @@ func (s *system) groupConsumer(group string, topics []string) (*kafka.GroupConsu
 	return consumer, nil
 }
 
-// closing runs a room and then leaves its consumer group, while the broker is still there.
+// closing returns a function that runs a room and then leaves its consumer group, while the broker
+// still runs.
 func closing(consumer *kafka.GroupConsumer, run func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		defer consumer.Close()
@@ -158,7 +159,7 @@ func closing(consumer *kafka.GroupConsumer, run func(context.Context) error) fun
 	}
 }
 
-// fetchConfig is what all fetchers of off-chain content have in common.
+// fetchConfig returns the settings that all fetchers of off-chain content have in common.
 func (s *system) fetchConfig() fetch.Config {
 	none := []string{} // an empty setting means no gateway, not the default ones
 	return fetch.Config{

@@ -37,7 +37,7 @@ The output is one line: slot=SLOT tokens=COUNT root=HASH, and version=2 behind i
 	withConfig(cmd, func(ctx context.Context, cfg *Config, logger *slog.Logger) error {
 		query.Out, query.Progress, query.Logger = cmd.OutOrStdout(), progressMeter(ctx), logger
 		if _, err := os.Stat(cfg.DataDir); err == nil {
-			query.Folder = cfg.DataDir // where there is room for the log there is room to spill it
+			query.Folder = cfg.DataDir // a disk that holds the log can also hold its copy
 		}
 		log, done, err := openLog(cfg, logger, "root", query.Progress)
 		if err != nil {
@@ -48,7 +48,7 @@ The output is one line: slot=SLOT tokens=COUNT root=HASH, and version=2 behind i
 		return query.Run(ctx)
 	})
 	cmd.Flags().Uint64Var(&query.AtSlot, "at-slot", root.EverySlot, "take only what is of this slot or earlier ones; everything without it")
-	cmd.Flag("at-slot").DefValue = "0" // what pflag does not show
+	cmd.Flag("at-slot").DefValue = "0" // pflag does not show a default of 0
 	cmd.Flags().IntVar(&query.Version, "root-version", root.Default, "version of the root's tree, 1 or 2: compare roots of one version")
 	cmd.Flags().BoolVar(&query.EventsOnly, "events-only", false, "leave out what was read from accounts: nodes that ingested the same blocks agree whatever they have read")
 	return cmd

@@ -155,7 +155,7 @@ func snapshotKeyCommand() *cobra.Command {
 			}
 			text := snapshot.PublicKeyText(public)
 			fmt.Fprintf(cmd.ErrOrStderr(), "sign   mintlake export --key %s\ntrust  mintlake import --trust %s\n", args[0], text)
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), text) // alone: scripts take it
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), text) // alone on standard output, for scripts
 			return err
 		},
 	}

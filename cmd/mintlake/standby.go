@@ -68,7 +68,7 @@ func (s *system) followsStream() (bool, error) {
 	return false, nil
 }
 
-// run ingests until ctx ends, the source ends, or the publisher fails.
+// run ingests until ctx ends, the source ends, or the publisher or the watch of programs fails.
 func (r *ingestRoom) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

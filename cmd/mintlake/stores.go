@@ -29,6 +29,9 @@ type need struct {
 	readTimeout time.Duration
 }
 
+// newStores is for commands that work on stores which may still be empty, madeStores for commands
+// that work on stores of an earlier start. onlyTables is for commands that read ClickHouse alone,
+// onlyLog for commands that write to Kafka alone.
 var (
 	newStores  = need{kafka: true, clickhouse: true, makeTopics: true}
 	madeStores = need{kafka: true, clickhouse: true, anyAddress: true}
@@ -36,6 +39,7 @@ var (
 	onlyLog    = need{kafka: true, makeTopics: true}
 )
 
+// runningLog is for the named command, which works on the Kafka of a running node.
 func runningLog(command string) need { return need{kafka: true, running: command} }
 
 // withStores calls work with a system that has the stores, and no room. If an embedded store fails,
@@ -96,7 +100,7 @@ func (s *system) startStores(ctx context.Context, n need) error {
 	case n.anyAddress:
 		cfg.Kafka.Addr, cfg.ClickHouse.Addr = "127.0.0.1:0", "127.0.0.1:0"
 	}
-	// A store that has a name is not started, and nothing connects to it.
+	// A store with a configured name is not started. Nothing connects to the name "none".
 	hint := ""
 	if !n.kafka {
 		cfg.Kafka.Brokers = []string{"none"}

@@ -78,8 +78,9 @@ func (s *system) startSwap(ctx context.Context) error {
 	return nil
 }
 
-// sender returns what sends transactions: the gateway of this process, which sends to several
-// servers at once, and client where the gateway wants a key.
+// sender returns the client that sends transactions. It is the gateway of this process if there is
+// one, because the gateway sends to several servers at the same time. If the gateway demands a key,
+// client sends the transaction instead.
 func (s *system) sender(client *solana.Client) (swap.Sender, error) {
 	if s.gatewayURL == "" {
 		return client, nil
@@ -88,8 +89,8 @@ func (s *system) sender(client *solana.Client) (swap.Sender, error) {
 	return throughGateway{gateway, client}, err
 }
 
-// throughGateway calls the gateway, and what is behind it if the gateway refuses it for want of a
-// key: then nothing was sent.
+// throughGateway calls the gateway. If the gateway refuses the call for lack of a key, it has sent
+// nothing, and throughGateway calls the servers behind it directly.
 type throughGateway struct{ gateway, direct *solana.Client }
 
 func (t throughGateway) Call(ctx context.Context, method string, params []any, result any) error {
@@ -131,8 +132,8 @@ func (s *system) poolsFile() string {
 	return filepath.Join(folder, "pools.checkpoint")
 }
 
-// bounds returns how much is held from the stream.
-func (s *system) bounds() state.FoldConfig {
+// poolBounds returns the limits of what is held from the stream.
+func (s *system) poolBounds() state.FoldConfig {
 	return state.FoldConfig{MaxAsked: s.cfg.Swap.MaxPairs, MaxPools: s.cfg.Swap.MaxPools, LeastDepth: uint64(s.cfg.Swap.LeastDepth)}
 }
 
@@ -143,7 +144,7 @@ func (s *system) heldPools() (state.Config, error) {
 		return state.Config{}, nil
 	}
 	if endpoint := s.geyserEndpoint(); endpoint != "" {
-		return state.Config{Endpoint: endpoint, Token: s.cfg.Geyser.Token, Fold: s.bounds(), File: s.poolsFile()}, nil
+		return state.Config{Endpoint: endpoint, Token: s.cfg.Geyser.Token, Fold: s.poolBounds(), File: s.poolsFile()}, nil
 	}
 	if s.cfg.Swap.State == stateStream {
 		return state.Config{}, fmt.Errorf("swap.state: %s: must be %s or %s, as no source is a stream", stateStream, stateAuto, stateRPC)

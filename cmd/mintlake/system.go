@@ -45,7 +45,7 @@ type system struct {
 	demoList   demoList       // the demo chain's list of tokens; nil without one
 	keys       *keyring       // nil until a surface needs it
 	unknowns   *unknowns.Book // set by connect
-	answers    *solana.Budget // of all JSON-RPC clients together
+	answers    *solana.Budget // bounds the answers of all JSON-RPC clients together
 	exclusions *solana.Exclusions
 	// chainBounds is set by connect.
 	chainBounds *bounds.Bounds
@@ -58,11 +58,11 @@ type system struct {
 	images   *images                       // nil until a room needs them
 	together bool                          // the API runs in this process too
 	apiURL   string                        // of the API in this process; empty without one
-	// gatewayURL is that of the JSON-RPC gateway of this process, if it is on loopback.
+	// gatewayURL is the URL of this process's JSON-RPC gateway, if it is on loopback.
 	gatewayURL string
-	swapURL    atomic.Value // string: the same of the swap API, if it is on loopback
-	// refilling is true while the tables are far behind the log. A progress line of their own
-	// replaces the live line then.
+	swapURL    atomic.Value // string: the URL of this process's swap API, if it is on loopback
+	// refilling is true while the tables are far behind the log. Their progress line then replaces
+	// the live line.
 	refilling atomic.Bool
 	damage    func() ([]parts.Damage, bool) // nil if nothing checks the tables
 }
@@ -155,10 +155,10 @@ func (s *system) openForWrites(ctx context.Context) (driver.Conn, error) {
 	return openClickHouse(ctx, s.backends, clickhouse.WithWriteLimit(s.cfg.ClickHouse.WriteLimit))
 }
 
-// stop stops every component, the last one started first, and closes the clients. After a failure
-// the clients have brokenClose: they may wait for what has failed.
+// stop stops every component, the last one started first, and closes the clients. After a component
+// has failed, it waits at most brokenClose for the clients, which may wait for that component.
 func (s *system) stop() error {
-	s.readiness.say("stopping")
+	s.readiness.setState("stopping")
 	err := s.lifecycle.stop()
 	closed := make(chan struct{})
 	go func() {

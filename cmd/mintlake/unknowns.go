@@ -86,7 +86,7 @@ func writeUnknowns(out io.Writer, list []unknowns.Known, samples bool) error {
 	return nil
 }
 
-// slotsOf returns the first and the last slot; - if none is known.
+// slotsOf returns the first and the last slot as text; "-" if no slot is known.
 func slotsOf(k *unknowns.Known) string {
 	switch {
 	case k.FirstSlot == nil || k.LastSlot == nil:

@@ -127,7 +127,7 @@ func allRooms() []string {
 
 // announce marks the process as ready and prints all addresses.
 func (s *system) announce() {
-	s.readiness.say("")
+	s.readiness.setState("")
 	for _, engine := range []address{
 		{"kafka", strings.Join(s.backends.brokers, ",")}, {"clickhouse", s.clickhouseURL()},
 	} {

@@ -26,7 +26,7 @@ func (s *system) accountUpstreams() (*enrich.Upstreams, error) {
 	deps := enrich.UpstreamsDeps{Bounds: s.chainBounds, Logger: s.logger, Registerer: s.registerer}
 	for _, host := range hosts {
 		one := enrich.Upstream{Name: host, RPC: s.rpc}
-		if len(hosts) > 1 { // one attempt: if it fails, the next upstream is asked
+		if len(hosts) > 1 { // one round: if it fails, the next upstream is asked
 			client, err := solana.NewClient(solana.Config{Endpoints: endpoints[host], MaxAttempts: 1}, s.solanaDeps())
 			if err != nil {
 				return nil, err

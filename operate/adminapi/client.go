@@ -1,7 +1,8 @@
 // Package adminapi asks the admin API of a running node, as the commands about keys do, and formats
 // its answers for a terminal.
 //
-// In: an address and a token. Out: answers, as JSON or as lines of a table.
+// In: an address and a token. Out: answers, as JSON or as lines of a table. Guarantees: each
+// request has a timeout, and each answer a bound; only a throttled request is sent again.
 package adminapi
 
 import (
@@ -22,10 +23,11 @@ import (
 	"github.com/mintlake/mintlake/internal/pause"
 )
 
-// Client calls the admin API at Addr, host:port. Actor is who does so, for the log of changes.
+// Client calls the admin API at Addr, host:port. Actor is who makes the calls, for the log of
+// changes.
 type Client struct{ Addr, Token, Actor string }
 
-// Actor returns who runs the command, for the log of changes.
+// Actor returns who runs the command, as user@host, for the log of changes.
 func Actor() string {
 	name := "unknown"
 	if u, err := user.Current(); err == nil {
@@ -46,8 +48,8 @@ const (
 	adminAnswer = 64 << 20
 )
 
-// Call makes a request. body and result may be nil; a
-// *json.RawMessage takes the answer as it is. A throttled request is sent again.
+// Call makes a request. body and result may be nil; a *json.RawMessage takes the answer as it is. A
+// throttled request is sent again.
 func (c *Client) Call(ctx context.Context, method, path string, body, result any) error {
 	payload := []byte{}
 	if body != nil {
@@ -67,8 +69,8 @@ func (c *Client) Call(ctx context.Context, method, path string, body, result any
 	}
 }
 
-// try makes one request. again is how long to wait before the next attempt; 0 means that there is
-// none.
+// try makes one request. again is how long to wait before the next attempt; 0 means that no attempt
+// may follow.
 func (c *Client) try(ctx context.Context, method, path string, payload []byte, result any) (again time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, adminPatience)
 	defer cancel()

@@ -74,7 +74,8 @@ func ShowKey(w io.Writer, k *admin.KeyAnswer) {
 	}
 }
 
-// ListLine prints one key of the list, as a line of JSON or of the table.
+// ListLine prints one key of the list, as a line of JSON or of the table. It leaves out keys that
+// have ended, unless all is true.
 func ListLine(w io.Writer, raw json.RawMessage, asJSON, all bool) error {
 	var k admin.KeyAnswer
 	if err := json.Unmarshal(raw, &k); err != nil {

@@ -30,14 +30,15 @@ const (
 	kafkaFolder      = "kafka"
 	clickhouseFolder = "clickhouse"
 	recordingsFolder = "recordings"
-	// SpillFolder is that of transactions that wait to be published to the stream.
+	// SpillFolder has the transactions that wait to be published to the stream.
 	SpillFolder = "stream-spill"
-	// ValidatorFolder is that of a bootstrap from a validator's snapshot: its progress, and what it
-	// needs on disk meanwhile.
+	// ValidatorFolder has the progress of a bootstrap from a validator's snapshot, and the files
+	// that it needs meanwhile.
 	ValidatorFolder = "validator-snapshot"
-	// ReplicaFolder is that of the API's copy of the registry, which a start without it makes anew.
+	// ReplicaFolder has the checkpoint of the API's copy of the registry. A start without it makes
+	// the copy anew.
 	ReplicaFolder = "replica"
-	// RestoreFolder is that of a restore that is not finished.
+	// RestoreFolder has the files of a restore that is not finished.
 	RestoreFolder = "restore-unfinished"
 )
 
@@ -51,7 +52,7 @@ const (
 // backupReadTimeout is how long ClickHouse may work on one BACKUP or RESTORE.
 const backupReadTimeout = 24 * time.Hour
 
-// step is one BACKUP statement. Their order makes a backup of running tables consistent.
+// step is one BACKUP statement. The order of the steps makes a backup of running tables consistent.
 // swap_minutes_raw, which notes the valued minutes, is copied before the figures: a minute whose
 // valuation is only half in the backup counts as dirty and is valued again. The numbers of
 // valuations are copied after all rows that have them, so no number is given twice.
@@ -71,8 +72,9 @@ type Backup struct {
 	DataDir, To string
 	// LogOnly leaves ClickHouse's tables out.
 	LogOnly bool
-	// DSN names the ClickHouse that holds the tables. If it is empty, the one at ClickHouseAddr is
-	// tried, and if that is not this folder's, an engine is started.
+	// DSN names the ClickHouse that holds the tables. If DSN is empty, the ClickHouse at
+	// ClickHouseAddr is asked. If that does not have the tables of this folder, the backup starts
+	// an engine.
 	DSN, ClickHouseAddr string
 	Engine              Engine
 	// Version is that of this program.
@@ -94,6 +96,8 @@ func (r *Backup) Run(ctx context.Context) (err error) {
 		return err
 	}
 	logFrom, logTo := filepath.Join(r.DataDir, kafkaFolder), filepath.Join(r.To, kafkaFolder)
+	// Committed offsets are copied first: they must not be ahead of the tables and the log, which
+	// are copied next. Readers of the copy then read some records again, and skip none.
 	if err := kafkabroker.CopyGroups(logFrom, logTo); err != nil {
 		return err
 	}
@@ -103,15 +107,16 @@ func (r *Backup) Run(ctx context.Context) (err error) {
 		}
 		r.say("tables: done after %s", time.Since(begin).Round(time.Millisecond))
 	}
-	// These say what is in the log already, and must not say more than the copy has.
+	// The progress files say what is already in the log, and must not say more than the copy of the
+	// log has. So they are copied before it.
 	for _, name := range progressFiles() {
 		if err := CopyFile(filepath.Join(r.DataDir, name), filepath.Join(r.To, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("copy %s: %w", name, err)
 		}
 	}
-	// The slot ledger first: its record of a slot says that all the slot's events are in the log.
-	// The events were written before that record, so the rest of the log, which is copied next, has
-	// them.
+	// Of the log, the slot ledger is copied first: its record of a slot says that all the slot's
+	// events are in the log. The events were written before that record, so the rest of the log,
+	// which is copied next, has them.
 	if err := kafkabroker.CopyLog(ctx, logFrom, logTo, schemas.TopicSlots, r.Progress); err != nil {
 		return err
 	}
@@ -193,11 +198,12 @@ func (r *Backup) tables(ctx context.Context) (failed error) {
 	return nil
 }
 
+// fileOf returns where a step's files are in a backup, as an argument of BACKUP and RESTORE.
 func fileOf(folder string, step step) string {
 	return "File(" + clickhouse.Literal(filepath.Join(folder, clickhouseFolder, step.folder)) + ")"
 }
 
-// openEngineOf connects to the engine, and checks that its tables are those in folder.
+// openEngineOf connects to the ClickHouse at dsn, and checks that its tables are those in folder.
 func openEngineOf(ctx context.Context, dsn, folder string) (driver.Conn, error) {
 	conn, err := clickhouse.Open(ctx, dsn, clickhouse.WithReadTimeout(backupReadTimeout), clickhouse.WithDatabase("default"))
 	if err != nil {
@@ -259,9 +265,11 @@ func copyOthers(ctx context.Context, from, to string, progress meter.Meter) erro
 
 func progressFiles() []string { return []string{BootstrapFile, ImportFile, DocumentsFile} }
 
-// eachOther visits the regular files in from, but not those of the log and the tables, progress
-// files, recordings, transactions that wait for the stream, a validator's snapshot that is being
-// read, and an unfinished restore. visit gets each file's path, and its name relative to from.
+// eachOther visits the regular files in from, except those that a backup treats specially: the log,
+// the tables and progress files are copied by other code. It also leaves out what needs no backup:
+// recordings, transactions that wait for the stream, a validator's snapshot that is being read, the
+// replica's checkpoint, an unfinished restore, and lost+found. visit gets each file's path, and its
+// name relative to from.
 func eachOther(ctx context.Context, from string, visit func(path, name string) error) error {
 	return filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) && path != from { // replaced or removed meanwhile

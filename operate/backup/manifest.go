@@ -147,7 +147,7 @@ func load(folder string) (*Manifest, error) {
 }
 
 // walk visits all files of the folder, in the order of their names, except the list and what a
-// killed Write left of it. It refuses what is no plain file.
+// killed Write left of it. It returns an error for anything that is not a regular file or a folder.
 func walk(ctx context.Context, folder string, visit func(name string) error) error {
 	return filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -161,7 +161,7 @@ func walk(ctx context.Context, folder string, visit func(name string) error) err
 		case err != nil:
 			return err
 		case entry.IsDir(), name == Name, strings.HasPrefix(name, Name+"."):
-			return nil // the last is a list that a killed Write left
+			return nil // a name that begins with Name+"." is a list that a killed Write left
 		case !entry.Type().IsRegular():
 			return fmt.Errorf("%s is no plain file", path)
 		}
@@ -187,7 +187,7 @@ func describe(path string, sync bool, count func(int64)) (File, error) {
 	return File{Size: size, SHA256: hex.EncodeToString(hash.Sum(nil))}, nil
 }
 
-// CopyFile copies a file with its modification time and syncs it. The name to must not exist yet;
+// CopyFile copies a file with its modification time and syncs it. The file to must not exist yet;
 // missing folders above it are created.
 func CopyFile(from, to string) (err error) {
 	in, err := os.Open(from)

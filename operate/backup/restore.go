@@ -16,7 +16,8 @@ import (
 // Restore makes a data folder of a backup.
 type Restore struct {
 	From, DataDir string
-	// Claim claims the data folder, and returns the folder in it for what is not finished.
+	// Claim claims the data folder, and returns the folder in it for the files of the unfinished
+	// restore.
 	Claim  func() (work string, err error)
 	Engine Engine
 	// Progress may be nil.
@@ -41,7 +42,7 @@ func (r *Restore) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := os.RemoveAll(work); err != nil { // of a restore that was interrupted
+	if err := os.RemoveAll(work); err != nil { // what an interrupted restore left
 		return err
 	}
 	if err := r.files(ctx, manifest, from, work); err != nil {
@@ -136,8 +137,8 @@ func (r *Restore) tables(ctx context.Context, manifest *Manifest, from, folder s
 	return nil
 }
 
-// moveIn moves the restored files into the data folder, the log last. Until work is removed,
-// dataPath refuses the data folder to all other commands.
+// moveIn moves the restored files into the data folder, the log last. While the folder work exists,
+// all other commands refuse the data folder.
 func (r *Restore) moveIn(work string) error {
 	entries, err := os.ReadDir(work)
 	if err != nil {
@@ -145,7 +146,8 @@ func (r *Restore) moveIn(work string) error {
 	}
 	move := func(name string) error {
 		to := filepath.Join(r.DataDir, name)
-		if err := os.RemoveAll(to); err != nil { // the marker; or of an interrupted restore
+		// The folder's marker, or what an interrupted restore left, may be in the way.
+		if err := os.RemoveAll(to); err != nil {
 			return err
 		}
 		return os.Rename(filepath.Join(work, name), to)

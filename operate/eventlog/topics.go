@@ -8,27 +8,29 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// Kafka is what reading topics needs.
+// Kafka is the access to a Kafka cluster whose topics are read.
 type Kafka struct {
 	Brokers []string
 	Admin   *kafka.Admin
 	Deps    kafka.Deps
 }
 
-// Topics returns a log that is called name in metrics.
+// Topics returns a reader of topics. name is its label in metrics.
 func (k Kafka) Topics(name string) *Topics { return &Topics{Kafka: k, Name: name} }
 
-// Bounds returns the offsets of the topics' first records, and those behind its last ones.
+// Bounds returns, by partition, the offset of the topics' first record and the offset behind the
+// last one.
 func (k Kafka) Bounds(ctx context.Context, topics ...string) (starts, ends map[kafka.TopicPartition]int64, err error) {
 	return kafka.Bounds(ctx, k.Admin, topics...)
 }
 
-// Slots reads the slot ledger that other runs wrote. It is for one goroutine.
+// Slots reads the slot ledger. Each reading goes on where the last one stopped. It is for one
+// goroutine.
 type Slots struct{ topics *Topics }
 
 // Slots returns a reader of the slot ledger.
 func (k Kafka) Slots() *Slots {
-	return &Slots{&Topics{Kafka: k, Name: "ledger", goOn: true}}
+	return &Slots{&Topics{Kafka: k, Name: "ledger", resume: true}}
 }
 
 // ReadSlots visits the slot records after those that earlier calls have visited, at least up to the
@@ -43,8 +45,9 @@ type Topics struct {
 
 	// Name is the reader's label in metrics.
 	Name string
-	// goOn makes each read begin where the last one stopped, which reached remembers.
-	goOn    bool
+	// resume makes each read begin where the last one stopped. reached has the offsets of that
+	// place.
+	resume  bool
 	reached map[kafka.TopicPartition]int64
 }
 
@@ -66,7 +69,8 @@ func (l *Topics) Read(ctx context.Context, topics []string, visit func(*kafka.Re
 		return err
 	}
 	defer tailer.Close()
-	if l.goOn {
+	if l.resume {
+		// kafka.ReadTo moves at behind the records that it has visited, and so reached.
 		l.reached = at
 	}
 	return kafka.ReadTo(ctx, tailer, at, ends, 10_000, func(records []kafka.Record) error {
@@ -91,7 +95,8 @@ func RecordsBetween(starts, ends map[kafka.TopicPartition]int64) (all int64) {
 	return all
 }
 
-// ReadTo visits the records below ends, in batches, from the first ones that the topics still have.
+// ReadTo visits the records below the offsets ends, from the first ones that the topics still have,
+// in batches of at most limit records.
 func (l *Topics) ReadTo(ctx context.Context, topics []string, ends map[kafka.TopicPartition]int64, limit int, visit func([]kafka.Record) error) error {
 	at, err := l.Admin.StartOffsets(ctx, topics)
 	if err != nil {

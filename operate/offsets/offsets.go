@@ -1,5 +1,5 @@
-// Package offsets notes how far ClickHouse's tables are made of the log, and sets their readers
-// back there after a restore.
+// Package offsets saves how far ClickHouse's tables are made of the log, and sets the consumer
+// groups that fill the tables back to that point after a restore.
 //
 // In: the consumer groups that fill the tables. Out: a file of their committed offsets. Guarantees:
 // no group is set to offsets of another log, or while it has a member.
@@ -36,7 +36,7 @@ type savedOffsets struct {
 	Groups map[string]map[string][]int64 `json:"groups"`
 }
 
-// Save writes the committed offsets of the tables' readers to a new file.
+// Save writes the committed offsets of the groups that fill the tables to a new file.
 func Save(ctx context.Context, admin *kafka.Admin, to string, out io.Writer) (err error) {
 	noted := savedOffsets{NotedAt: time.Now().UTC().Truncate(time.Second), Groups: map[string]map[string][]int64{}}
 	if noted.ClusterID, err = admin.ClusterID(ctx); err != nil {
@@ -86,8 +86,8 @@ func byPartition(committed, ends map[kafka.TopicPartition]int64) map[string][]in
 	return topics
 }
 
-// Reset sets all groups to the offsets in the file, or, if from is empty, to the first
-// record.
+// Reset sets all groups to the offsets in the file from. If from is empty, it sets them to the
+// first record.
 func Reset(ctx context.Context, admin *kafka.Admin, from string, out io.Writer) error {
 	goals := map[string]map[kafka.TopicPartition]int64{}
 	if from != "" {
@@ -138,7 +138,7 @@ func read(name string) (*savedOffsets, error) {
 	return noted, nil
 }
 
-// beginInstead tells in an error what to do if the offsets of a file cannot be used.
+// beginInstead is the end of an error: it tells what to do if the offsets of a file cannot be used.
 const beginInstead = "; with --first the tables' readers begin at the log's first record, which is always right"
 
 // check returns the offsets in the file by group, after it has checked that they are of this
@@ -169,8 +169,9 @@ func check(ctx context.Context, admin *kafka.Admin, noted *savedOffsets, out io.
 }
 
 // goalOf checks and returns the offsets of one group. A partition that the group had not read yet
-// is left out. An offset whose record has expired since is raised to the first one left, and that
-// is reported; otherwise a member would report those records as lost later.
+// is left out. If the record of an offset has expired, goalOf raises the offset to the first record
+// left, and prints how many have expired. Otherwise the group would later report these records as
+// lost.
 func goalOf(noted map[string][]int64, starts, ends map[kafka.TopicPartition]int64, out io.Writer) (map[kafka.TopicPartition]int64, error) {
 	partitions := map[string]int{}
 	for tp := range ends {

@@ -19,17 +19,18 @@ import (
 )
 
 const (
-	// latencyCalls is how many calls a latency is measured by.
+	// latencyCalls is how many calls are made to measure a latency, which is their median.
 	latencyCalls = 5
-	// maxMessage bounds a message. It is decoded whole here, which takes several times its size.
+	// maxMessage bounds a message, in bytes. The message is decoded whole, which takes several
+	// times its size.
 	maxMessage = 64 << 20
-	// maxWatched bounds the bytes of one question to a stream.
+	// maxWatched bounds the bytes that one check reads from a stream.
 	maxWatched = 512 << 20
-	// replayed is how many slots back a stream is asked to begin: some seconds.
+	// replayed is how many slots in the past a stream is asked to begin: some seconds.
 	replayed = 32
 )
 
-// geyserAsker asks a Geyser server.
+// geyserAsker makes the checks of one Geyser server.
 type geyserAsker struct {
 	*run
 	host   string
@@ -43,7 +44,7 @@ func (r *run) geyserConfig() geyser.Config {
 		AllTransactions: r.cfg.AllTransactions, NoAccountUpdates: !r.cfg.AccountUpdates}
 }
 
-// askGeyser asks the source's server. reads reports whether ingest can read it.
+// askGeyser makes all checks of the source's server. reads reports whether ingest can read it.
 func (r *run) askGeyser(ctx context.Context) (reads bool, err error) {
 	s, err := geyser.New(r.geyserConfig(), geyser.Deps{})
 	if err != nil {
@@ -71,7 +72,8 @@ func (a *geyserAsker) check(name string, state State, means, found string, args 
 	a.add(Check{Name: "source." + name, Endpoint: a.host, State: state, Found: fmt.Sprintf(found, args...), Means: means})
 }
 
-// reach asks for the slot some times. A server that does not have the call is asked for a stream.
+// reach calls GetSlot latencyCalls times, and reports whether the server can be asked further. A
+// server without GetSlot can: its streams are checked next.
 func (a *geyserAsker) reach(ctx context.Context) bool {
 	client, level := pb.NewGeyserClient(a.conn), pb.CommitmentLevel_CONFIRMED
 	var took []time.Duration
@@ -133,12 +135,15 @@ func (a *geyserAsker) watch(ctx context.Context, request *pb.SubscribeRequest, v
 	return fmt.Errorf("over %d bytes without what was asked for", maxWatched)
 }
 
-// seenBlock is what a block of a stream shows.
+// seenBlock is what was counted in a block of a stream. version1 counts transactions of version 1,
+// and unclear those that may be of version 0 or 1. executed is the block's own count of its
+// transactions.
 type seenBlock struct {
-	bytes, transactions, votes, ones, unclear int
-	executed                                  uint64
+	bytes, transactions, votes, version1, unclear int
+	executed                                      uint64
 }
 
+// look counts what a block has. size is the length of its message in bytes.
 func look(block *pb.SubscribeUpdateBlock, size int) seenBlock {
 	s := seenBlock{bytes: size, transactions: len(block.GetTransactions()), executed: block.GetExecutedTransactionCount()}
 	for _, tx := range block.GetTransactions() {
@@ -148,7 +153,7 @@ func look(block *pb.SubscribeUpdateBlock, size int) seenBlock {
 		message := tx.GetTransaction().GetMessage()
 		switch version := yellowstone.VersionOf(message); {
 		case version == txwire.V1:
-			s.ones++
+			s.version1++
 		case version == txwire.V0 && len(message.GetAddressTableLookups()) == 0:
 			s.unclear++
 		}
@@ -156,7 +161,8 @@ func look(block *pb.SubscribeUpdateBlock, size int) seenBlock {
 	return s
 }
 
-// blocks asks for what ingest asks for, and looks at the first block that has transactions.
+// blocks makes the request of ingest, and looks at the first block that has transactions. It
+// reports whether ingest can read the blocks.
 func (a *geyserAsker) blocks(ctx context.Context) bool {
 	var seen seenBlock
 	first := func(update *pb.SubscribeUpdate, size int) error {
@@ -172,7 +178,7 @@ func (a *geyserAsker) blocks(ctx context.Context) bool {
 	}
 	request := a.source.Request(nil, false)
 	err := a.watch(ctx, request, first)
-	if err != nil && !a.cfg.AllTransactions {
+	if err != nil && !a.cfg.AllTransactions { // an answer other than silence may refuse the filter
 		if refusal := status.Code(err); refusal != codes.DeadlineExceeded && refusal != codes.Unavailable {
 			return a.withoutFilters(ctx, request, first, err)
 		}
@@ -190,7 +196,9 @@ func (a *geyserAsker) blocks(ctx context.Context) bool {
 	return true
 }
 
-// withoutFilters asks for blocks without a filter by accounts, which the server refused.
+// withoutFilters tries whether the server, which refused the filter by accounts, sends blocks
+// without that filter, and adds the failed check. It returns false: with the default settings
+// ingest needs the filter.
 func (a *geyserAsker) withoutFilters(ctx context.Context, request *pb.SubscribeRequest, visit func(*pb.SubscribeUpdate, int) error, refusal error) bool {
 	for _, blocks := range request.GetBlocks() {
 		blocks.AccountInclude = nil
@@ -205,8 +213,8 @@ func (a *geyserAsker) withoutFilters(ctx context.Context, request *pb.SubscribeR
 
 func (a *geyserAsker) versions(seen seenBlock) {
 	switch {
-	case seen.ones > 0:
-		a.check("versions", OK, "", "%d of %d transactions are of version 1", seen.ones, seen.transactions)
+	case seen.version1 > 0:
+		a.check("versions", OK, "", "%d of %d transactions are of version 1", seen.version1, seen.transactions)
 	case seen.unclear > 0:
 		a.check("versions", Unknown, "", "no transaction of version 1 was in the block; %d are of version 0, or of 1 from a server before yellowstone-grpc 15.1", seen.unclear)
 	default:
@@ -214,7 +222,7 @@ func (a *geyserAsker) versions(seen seenBlock) {
 	}
 }
 
-// accounts asks for the accounts of mints and metadata too.
+// accounts checks whether the stream also sends the accounts of mints and metadata.
 func (a *geyserAsker) accounts(ctx context.Context) {
 	if !a.cfg.AccountUpdates {
 		return
@@ -235,7 +243,7 @@ func (a *geyserAsker) accounts(ctx context.Context) {
 	}
 }
 
-// replay asks the stream to begin in the past.
+// replay checks whether the stream can begin at a slot in the past.
 func (a *geyserAsker) replay(ctx context.Context) {
 	const means = "after a break of the connection the slots between come by getBlock of an upstream, or stay a gap"
 	within, cancel := context.WithTimeout(a.server.WithToken(ctx), a.cfg.Wait)

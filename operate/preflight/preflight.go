@@ -32,7 +32,7 @@ type Config struct {
 	AllTransactions, AccountUpdates bool
 	// Upstreams are JSON-RPC servers, and UpstreamsWS their WebSockets.
 	Upstreams, UpstreamsWS []string
-	// For is how long ingest runs dry; 0 leaves that out, and with it what a day costs.
+	// For is how long the dry run of ingest takes; 0 leaves out the dry run, and so the Forecast.
 	For time.Duration
 	// Wait bounds the answer to one question. Default 10 s.
 	Wait time.Duration
@@ -41,18 +41,19 @@ type Config struct {
 
 // Use is what Mintlake will do with the endpoints.
 type Use struct {
-	// Gateway asks each upstream for its slots, and Swap reads pools that are new.
+	// Gateway says that the gateway runs, which asks each upstream for its slots. Swap says that
+	// the swap API runs, which reads new pools.
 	Gateway, Swap bool
 	// RereadCalls is the most calls a second for changed mints; 0 if they are not read again.
 	RereadCalls int
 	// RereadQuiet and RereadMaxWait: see enrich.RereadConfig.
 	RereadQuiet, RereadMaxWait time.Duration
-	// Documents says that off-chain documents are fetched, and MissingPerMinute how many a minute,
-	// at most, of those that were never read.
+	// Documents says that off-chain documents are fetched. MissingPerMinute is how many documents a
+	// minute are fetched at most of those that were never read.
 	Documents        bool
 	MissingPerMinute int
-	// Tokens is how many tokens wait for their document, and HostRate how many a second the host
-	// with most of them bears.
+	// Tokens is how many tokens wait for their document. HostRate is how many documents a second
+	// the host with most of them bears.
 	Tokens   int64
 	HostRate float64
 	// Compression is that of Kafka's records.
@@ -65,7 +66,8 @@ const maxFor = 10 * time.Minute
 // State is what a check found.
 type State string
 
-// States, from best to worst. Unknown could not be told. Less works, but not all of it.
+// States, from best to worst. Unknown means that the check could not tell. Less means that a part
+// does not work.
 const (
 	OK      State = "ok"
 	Unknown State = "unknown"
@@ -79,7 +81,8 @@ type Check struct {
 	// Endpoint is the host that was asked.
 	Endpoint string `json:"endpoint,omitempty"`
 	State    State  `json:"state"`
-	// Found is what the endpoint answered, and Means what does not work then.
+	// Found is what the endpoint answered. Means is what does not work because of that; empty if
+	// all works.
 	Found string `json:"found"`
 	Means string `json:"means,omitempty"`
 	// Millis is the median of the answers' latencies, where it was measured.
@@ -122,9 +125,9 @@ type run struct {
 	checks []Check
 	// tip is the highest slot that the source told; 0 if none.
 	tip uint64
-	// blockBytes are those of a block over JSON-RPC.
+	// blockBytes is the size of the largest block that was read over JSON-RPC.
 	blockBytes int
-	genesis    map[string]string // by endpoint
+	genesis    map[string]string // by the endpoint's host
 }
 
 // Run asks everything, one question after the other. An endpoint's failure is in the report; the
@@ -203,7 +206,8 @@ func (r *run) compareChains() {
 	}
 }
 
-// worst returns the worst state. Unknown is none: it is shown, and fails nothing.
+// worst returns the worst of the states OK, Less and Fails. It ignores Unknown, which is only
+// shown.
 func worst(checks []Check) State {
 	state := OK
 	for _, c := range checks {

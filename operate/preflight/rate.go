@@ -9,7 +9,7 @@ import (
 	"github.com/mintlake/mintlake/ingest/source"
 )
 
-// checkRates asks each server as often as Mintlake will.
+// checkRates calls each server at the rate at which Mintlake will call it.
 func (r *run) checkRates(ctx context.Context, f *Forecast) {
 	for _, endpoint := range r.cfg.Upstreams {
 		r.checkRate(ctx, endpoint, "upstream", f.rate(len(r.cfg.Upstreams)))
@@ -19,11 +19,12 @@ func (r *run) checkRates(ctx context.Context, f *Forecast) {
 	}
 }
 
-// checkRate makes calls at a rate for some seconds, and counts which are refused as too many.
+// checkRate makes perSecond calls a second for the time burst, and counts the calls that the server
+// refuses because of its rate limit. under is the first part of the check's name.
 func (r *run) checkRate(ctx context.Context, endpoint, under string, perSecond int) {
 	a, err := r.upstream(endpoint)
 	if err != nil || r.failed(a.host) {
-		return // a check says so
+		return // an earlier check has reported it
 	}
 	a.under = under
 	var mu sync.Mutex

@@ -34,7 +34,7 @@ type asker struct {
 	*run
 	rpc  *solana.Client
 	host string
-	// under is the name under which its checks are told: source or upstream.
+	// under is the first part of the names of its checks: source or upstream.
 	under string
 }
 
@@ -47,7 +47,7 @@ func (a *asker) check(name string, state State, means, found string, args ...any
 	a.add(Check{Name: a.under + "." + name, Endpoint: a.host, State: state, Found: fmt.Sprintf(found, args...), Means: means})
 }
 
-// limited reports whether the server refused a call as one too many.
+// limited reports whether the server refused a call because of its rate limit.
 func limited(err error) bool {
 	var status *solana.HTTPError
 	var rpc *solana.RPCError
@@ -55,13 +55,15 @@ func limited(err error) bool {
 		errors.As(err, &rpc) && (rpc.Code == http.StatusTooManyRequests || rpc.Code == -32429)
 }
 
-// call makes a call. One that is one too many is made again after a pause, within the time of a
-// question: what it is about is whether the server has the method.
+// call makes a call. If the server's rate limit refuses it, call tries again, as retryLimited does:
+// the check is about whether the server has the method.
 func (a *asker) call(ctx context.Context, method string, params []any, result any) error {
-	return a.again(ctx, func() error { return a.rpc.Call(ctx, method, params, result) })
+	return a.retryLimited(ctx, func() error { return a.rpc.Call(ctx, method, params, result) })
 }
 
-func (a *asker) again(ctx context.Context, call func() error) error {
+// retryLimited makes a call again every half second while the server's rate limit refuses it, for
+// Config.Wait at most.
+func (a *asker) retryLimited(ctx context.Context, call func() error) error {
 	for end := time.Now().Add(a.cfg.Wait); ; {
 		err := call()
 		if !limited(err) || time.Now().After(end) {
@@ -75,7 +77,7 @@ func (a *asker) again(ctx context.Context, call func() error) error {
 	}
 }
 
-// askUpstream asks for all that Mintlake uses an upstream for.
+// askUpstream makes the checks of all that Mintlake uses an upstream for.
 func (r *run) askUpstream(ctx context.Context, endpoint string) {
 	a, err := r.upstream(endpoint)
 	if err != nil {
@@ -90,7 +92,9 @@ func (r *run) askUpstream(ctx context.Context, endpoint string) {
 	a.pages(ctx)
 }
 
-// askBlocks asks whether the server answers, for which chain, and for a block.
+// askBlocks checks whether the server answers, which chain it serves, and whether it returns a
+// block. It returns false if the server does not answer, or if it is the source and returns no
+// block.
 func (r *run) askBlocks(ctx context.Context, a *asker, under string) bool {
 	a.under = under
 	tip, ok := a.reach(ctx)
@@ -110,7 +114,7 @@ func (a *asker) reach(ctx context.Context) (tip uint64, ok bool) {
 	for range latencyCalls {
 		var slot uint64
 		var begin time.Time
-		err := a.again(ctx, func() error {
+		err := a.retryLimited(ctx, func() error {
 			begin = time.Now()
 			return a.rpc.Call(ctx, "getSlot", []any{map[string]any{"commitment": "confirmed"}}, &slot)
 		})
@@ -126,7 +130,7 @@ func (a *asker) reach(ctx context.Context) (tip uint64, ok bool) {
 
 func (a *asker) chain(ctx context.Context) {
 	var hash pubkey.Key
-	err := a.again(ctx, func() (err error) {
+	err := a.retryLimited(ctx, func() (err error) {
 		hash, err = a.rpc.GetGenesisHash(ctx)
 		return err
 	})
@@ -142,7 +146,8 @@ func (a *asker) chain(ctx context.Context) {
 	a.check("chain", OK, "", "%s", name)
 }
 
-// block reads the first block from a slot on, with transactions of all versions.
+// block reads the first block at or after a slot, with transactions of all versions. It returns
+// false if the block cannot be read.
 func (a *asker) block(ctx context.Context, from uint64) bool {
 	means := "gaps of a stream stay open, and mintlake backfill cannot use it"
 	state := Less
@@ -153,7 +158,7 @@ func (a *asker) block(ctx context.Context, from uint64) bool {
 	var err error
 	begin := time.Now()
 	for tried := range uint64(tries) {
-		err = a.again(ctx, func() (err error) {
+		err = a.retryLimited(ctx, func() (err error) {
 			begin = time.Now()
 			raw, err = a.rpc.GetBlock(ctx, from+tried, solana.BlockOptions{Commitment: solana.Confirmed, NoWait: true})
 			return err
@@ -182,21 +187,21 @@ func (a *asker) block(ctx context.Context, from uint64) bool {
 	a.blockBytes = max(a.blockBytes, len(raw))
 	a.add(Check{Name: a.under + ".blocks", Endpoint: a.host, State: OK, Millis: median([]time.Duration{took}),
 		Found: fmt.Sprintf("%d transactions, %d bytes", len(block.Transactions), len(raw))})
-	ones := 0
+	version1 := 0
 	for _, tx := range block.Transactions {
 		if tx.Version == float64(1) {
-			ones++
+			version1++
 		}
 	}
-	if ones > 0 {
-		a.check("versions", OK, "", "%d of %d transactions are of version 1", ones, len(block.Transactions))
+	if version1 > 0 {
+		a.check("versions", OK, "", "%d of %d transactions are of version 1", version1, len(block.Transactions))
 	} else {
 		a.check("versions", Unknown, "", "version 1 is not refused, and no transaction of it was in the block")
 	}
 	return true
 }
 
-// slotsOfADay is how far back ingest closes gaps by itself.
+// slotsOfADay is how many slots back ingest closes gaps by itself: a day at 200 ms.
 const slotsOfADay = 432_000
 
 // history returns the first slot whose block the server has; 0 if it does not tell.
@@ -218,6 +223,7 @@ func (a *asker) history(ctx context.Context, tip uint64) uint64 {
 // multiple reads as many accounts in a call as enrichment does.
 func (a *asker) multiple(ctx context.Context) {
 	const means = "mints are read only by chance: enrichment reads 100 accounts in a call"
+	// All keys but the first are of accounts that do not exist, which keeps the answer short.
 	keys := make([]string, solana.MaxAccountsPerCall)
 	for i := range keys {
 		keys[i] = pubkey.Key{0: 1, 31: byte(i)}.String()
@@ -238,7 +244,8 @@ func (a *asker) multiple(ctx context.Context) {
 	}
 }
 
-// programParams asks for the mints of an authority that has none, so that the answer is short.
+// programParams returns the parameters of getProgramAccounts for the mints of one mint authority.
+// That authority has no mints, so the answer is short. more are further options.
 func programParams(more map[string]any) []any {
 	options := map[string]any{
 		"encoding": "base64", "commitment": "finalized", "withContext": true,

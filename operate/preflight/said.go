@@ -15,7 +15,8 @@ import (
 // maxSaid bounds the text of a server in the report, in columns.
 const maxSaid = 160
 
-// said returns the text of an error, without what could steer a terminal. Servers choose it.
+// said returns the text of an error without control characters: servers choose the text, and it
+// must not steer a terminal.
 func said(err error) string {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded) || status.Code(err) == codes.DeadlineExceeded:
@@ -27,11 +28,11 @@ func said(err error) string {
 }
 
 func clean(text string) string {
-	// Cut first: what is behind is never looked at.
+	// The first cut bounds the work for a text of any length.
 	return terminal.Cut(terminal.Clean(text[:min(len(text), 16*maxSaid)]), maxSaid)
 }
 
-// median returns the median in milliseconds; 0 of none.
+// median returns the median in milliseconds; 0 for an empty list.
 func median(all []time.Duration) float64 {
 	if len(all) == 0 {
 		return 0

@@ -28,21 +28,21 @@ type Sample struct {
 	// Seconds is the time between the first block and the last one, and Slots the slots between.
 	Seconds float64 `json:"seconds"`
 	Slots   uint64  `json:"slots"`
-	// Blocks were read whole; Units is how many of each unit they had.
+	// Blocks is how many blocks were read, and Units how many of each unit they had.
 	Blocks int                     `json:"blocks"`
 	Units  map[sizing.Unit]float64 `json:"units"`
-	// Routes are those of aggregators. PoolMinutes and MintMinutes count each pool and mint that
-	// traded once a minute.
+	// Routes is how many aggregators' routes there were. PoolMinutes counts a pool once for each
+	// minute in which it traded, and MintMinutes a mint.
 	Routes      float64 `json:"routes"`
 	PoolMinutes int     `json:"pool_minutes"`
 	MintMinutes int     `json:"mint_minutes"`
-	// SourceBytes are those of the stream's messages, or of the blocks of an rpc source.
+	// SourceBytes is how many bytes the stream's messages had, or the blocks of an rpc source.
 	SourceBytes int64 `json:"source_bytes"`
 	// Topics are the bytes on disk of each topic.
 	Topics map[string]int64 `json:"topic_bytes"`
-	// NewMintReads are reads of mints that enrichment is asked for, ChangedReads of mints that
-	// events changed, ResolverReads of metadata accounts whose mint is not known. Documents are
-	// those that new metadata names.
+	// NewMintReads is how many reads of mints were requested of enrichment, and ChangedReads how
+	// many reads of changed mints were due. ResolverReads is how many metadata accounts have to be
+	// read to find their mint. Documents is how many documents new metadata names.
 	NewMintReads  float64 `json:"new_mint_reads"`
 	ChangedReads  float64 `json:"changed_mint_reads"`
 	ResolverReads float64 `json:"metadata_account_reads"`
@@ -53,9 +53,10 @@ type Sample struct {
 const maxSampled = 2 << 30
 
 const (
-	// fewest is of how many blocks a day can be told.
+	// fewest is the number of blocks from which a day is extrapolated at least.
 	fewest = 3
-	// mostSlots is more slots a second than any chain has: what a server says beyond is not true.
+	// mostSlots is more slots a second than any chain has. A server that claims more is not
+	// believed.
 	mostSlots = 10_000
 )
 
@@ -76,12 +77,13 @@ func (d *dry) Run(ctx context.Context, ledger source.Ledger, sink source.Sink) e
 	return d.Source.Run(ctx, ledger, &counted{sink, d})
 }
 
+// counted is ingest's sink. It notes each block in the dry run.
 type counted struct {
 	source.Sink
 	dry *dry
 }
 
-// Block notes when a block came. The first one begins the time of the run.
+// Block passes the block on and notes when it came.
 func (c *counted) Block(ctx context.Context, block *chain.Block) (bool, error) {
 	slot := block.Slot
 	known, err := c.Sink.Block(ctx, block)
@@ -89,6 +91,8 @@ func (c *counted) Block(ctx context.Context, block *chain.Block) (bool, error) {
 	return known, err
 }
 
+// noteBlock notes that the block of a slot came. The first block begins the time Config.For, after
+// which the run is stopped.
 func (d *dry) noteBlock(slot uint64, at time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -178,7 +182,8 @@ func (r *run) ingest(ctx context.Context, d *dry, scale *scale, dir, broker stri
 	}
 	defer producer.Close()
 	scale.next = producer
-	// The first block may be long in coming, and the last ones are read to the end.
+	// The limit is longer than For: the first block may come late, and the last ones are read to
+	// the end.
 	within, stop := context.WithTimeout(ctx, r.cfg.For+3*r.cfg.Wait)
 	defer stop()
 	d.stop = stop
@@ -204,7 +209,7 @@ func (r *run) ingest(ctx context.Context, d *dry, scale *scale, dir, broker stri
 	return err
 }
 
-// open makes the source as `up` makes it, without what fills gaps.
+// open makes the source as `up` makes it, but without a filler of gaps.
 func (r *run) open(d *dry) (source.Source, error) {
 	if r.cfg.Source.Kind == source.KindGeyser {
 		return geyser.New(r.geyserConfig(), geyser.Deps{Tap: d.tap, Logger: r.log})
@@ -216,8 +221,8 @@ func (r *run) open(d *dry) (source.Source, error) {
 	return rpc.New(rpc.Config{Commitment: solana.Commitment(r.cfg.Commitment)}, rpc.Deps{Client: client, Logger: r.log})
 }
 
-// weigh returns what each topic's records take on disk, with their indexes, once the broker has
-// stopped.
+// weigh returns how many bytes each topic's records and their indexes take on disk (*.dat and
+// *.idx). The broker must have stopped.
 func weigh(dir string) (map[string]int64, error) {
 	bytes := map[string]int64{}
 	for _, topic := range schemas.Topics() {

@@ -14,11 +14,11 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// maxKeys bounds each set of keys. A chain that has more in ten minutes is not counted further.
+// maxKeys bounds each set of keys. Further keys are not counted.
 const maxKeys = 1_000_000
 
-// scale counts the records of the dry run and passes them on. It leaves out what only a first run
-// writes: sightings of mints and pools that were there before.
+// scale counts the records of the dry run and passes them on. It leaves out records that only a
+// first run writes: sightings of mints and pools that existed before.
 type scale struct {
 	next kafka.RecordProducer
 
@@ -28,18 +28,18 @@ type scale struct {
 	mu    sync.Mutex
 	begun time.Time // of the first record
 	units map[sizing.Unit]float64
-	// routes are those of aggregators.
+	// routes counts the routes of aggregators.
 	routes float64
-	// pools and mints have what traded, with the minute of the dry run.
+	// pools and mints have the pools and mints that traded, each with its minute of the dry run.
 	pools, mints map[string]struct{}
-	// changed has the changes of each mint that wait for a read, and reads how many were due.
+	// changed has, by mint, the changes that wait for a read. reads counts the reads that were due.
 	changed map[string]change
 	reads   float64
-	// asked is how many requests need a read of a mint's accounts, unnamed the metadata accounts
-	// whose mint has to be found first.
+	// asked counts the requests that need a read of a mint's accounts. unnamed has the metadata
+	// accounts whose mint has to be found first.
 	asked   float64
 	unnamed map[string]struct{}
-	// uris are the documents that events name.
+	// uris has the documents that events name.
 	uris map[string]struct{}
 }
 
@@ -77,7 +77,8 @@ func (s *scale) Produce(ctx context.Context, records ...kafka.Record) error {
 	return s.next.Produce(ctx, kept...)
 }
 
-// take counts a record, and reports whether a run that goes on for long writes it too.
+// take counts a record, and reports whether ingest also writes such a record when it has run for
+// long.
 func (s *scale) take(record *kafka.Record, now time.Time) bool {
 	kind := string(record.Header(schemas.HeaderType))
 	switch record.Topic {
@@ -105,7 +106,8 @@ func (s *scale) take(record *kafka.Record, now time.Time) bool {
 	return true
 }
 
-// swap counts a leg once, and the pools and mints of its minute.
+// swap counts routes and legs, and notes the pool and the mints of a leg for its minute. A leg has
+// two records, of which it counts the one of type SwapLegIn.
 func (s *scale) swap(kind string, value []byte, now time.Time) {
 	if kind == schemas.TypeRoute {
 		s.routes++
@@ -121,6 +123,8 @@ func (s *scale) swap(kind string, value []byte, now time.Time) {
 	note(s.mints, minute+string(leg.GetMintOut()))
 }
 
+// event counts a token event. It also simulates the reads of changed mints: a mint is read once it
+// has not changed for the time quiet, or when the time most has passed since its first change.
 func (s *scale) event(key string, value []byte, now time.Time) bool {
 	var event eventspb.TokenEvent
 	if proto.Unmarshal(value, &event) != nil {
@@ -134,8 +138,8 @@ func (s *scale) event(key string, value []byte, now time.Time) bool {
 	if kind == schemas.KindInitializeMint {
 		s.units[sizing.NewMint]++
 	}
-	// Of an event that names only the metadata account, enrichment finds the mint, then reads the
-	// document too.
+	// An event may name only the metadata account. Enrichment then finds the mint, and reads the
+	// document, too.
 	note(s.uris, string(bytes.Trim(event.GetMetadataSet().GetUri(), "\x00 \t\r\n")))
 	pending, waits := s.changed[key]
 	if waits && (now.Sub(pending.last) >= s.quiet || now.Sub(pending.first) >= s.most) {
@@ -151,8 +155,8 @@ func (s *scale) event(key string, value []byte, now time.Time) bool {
 	return true
 }
 
-// request counts what enrichment is asked for. It leaves out what is asked because a mint was
-// never seen before.
+// request counts a request to enrichment. It leaves out a request for a mint that was only sighted,
+// because ingest makes one for each mint that it did not see before.
 func (s *scale) request(value []byte) bool {
 	var request eventspb.EnrichmentRequest
 	if proto.Unmarshal(value, &request) != nil || request.GetReason() == eventspb.RequestReason_REQUEST_REASON_SIGHTED {
@@ -177,7 +181,7 @@ func (s *scale) sample(now time.Time) *Sample {
 			reads++
 			continue
 		}
-		// It keeps changing, and is read when the longest wait is over.
+		// The mint keeps changing, and is read when the longest wait is over.
 		reads += min(1, float64(now.Sub(pending.first))/float64(s.most))
 	}
 	return &Sample{Units: s.units, Routes: s.routes, PoolMinutes: len(s.pools), MintMinutes: len(s.mints),

@@ -18,7 +18,9 @@ import (
 	schema "github.com/mintlake/mintlake/schemas/clickhouse"
 )
 
-// All drops all tables. If the log cannot make all rows again, it does so only with loseHistory.
+// All drops all tables and creates them empty. The next start of mintlake fills them from the log.
+// If the log cannot make all rows again, All drops nothing and returns an error, unless loseHistory
+// is true.
 func All(ctx context.Context, t *tables.Tables, loseHistory bool, out io.Writer) error {
 	if !loseHistory {
 		lost, err := t.NotInLog(ctx)
@@ -45,18 +47,19 @@ type Run struct {
 	*tables.Tables
 
 	Names []string
-	// From and To are the first and the last slot; both 0 for all slots.
+	// From and To are the first and the last slot whose rows are made anew; both 0 for all slots.
 	From, To uint64
 	// Manifest is the file that lists the parts of the embedded ClickHouse; empty for a server.
 	Manifest string
 	Out      io.Writer
 
-	// whole has the tables of which the log has all rows, and aside the parts, as TABLE/PART, that
-	// this run has put aside.
+	// whole is true for the tables of which the log has all rows. aside has the parts, as
+	// TABLE/PART, that this run has put aside.
 	whole, aside map[string]bool
 }
 
-// Check returns an error if the run cannot be made.
+// Check returns an error if a name is not a table that is made of the log, or if the slots are no
+// range.
 func (r *Run) Check() error {
 	if err := tables.Known(r.Names); err != nil {
 		return fmt.Errorf("rebuild: %w", err)
@@ -68,7 +71,8 @@ func (r *Run) Check() error {
 }
 
 // Rows writes the rows of the tables again from the log. Before that it puts their broken parts
-// aside, except in a cluster, and at the end it deletes those.
+// aside, except in a cluster, where replicas repair them. At the end it deletes those detached
+// parts whose rows have been written again.
 func (r *Run) Rows(ctx context.Context) error {
 	if err := r.rows(ctx); err != nil {
 		return fmt.Errorf("rebuild: %w", err)
@@ -106,6 +110,8 @@ func (r *Run) rows(ctx context.Context) error {
 			return err
 		}
 	}
+	// Tables of prices and volumes are filled by the volume room, after Finish has marked their
+	// minutes to be valued again.
 	if slices.ContainsFunc(r.Names, func(t string) bool { return slices.Contains(verify.FigureTables(), t) }) {
 		if err := r.projection().Finish(ctx, schemas.GroupSwaps, true); err != nil {
 			return err

@@ -29,9 +29,11 @@ type Facts struct {
 	// Upstreams are the hosts that the facts were read from; all if it is empty.
 	Upstreams []string
 	// mints is nil for all mints.
-	mints        map[pubkey.Key]bool
-	slots        registry.Retracted
-	readFrom, to time.Time
+	mints map[pubkey.Key]bool
+	// slots covers the facts to take back.
+	slots registry.Retracted
+	// readFrom and readTo bound when the record of a fact was written; the zero time is no bound.
+	readFrom, readTo time.Time
 	// Events takes back facts of blocks too.
 	Events bool
 	// Reason is kept with the retractions.
@@ -39,7 +41,7 @@ type Facts struct {
 	Out      io.Writer
 	Progress meter.Meter
 
-	// found is how many facts there are to take back, by mint and slot.
+	// found counts the facts to take back, by mint and slot.
 	found map[pubkey.Key]map[uint64]int
 	// earlier are the ranges that retractions in the log name already.
 	earlier map[pubkey.Key][]registry.Retracted
@@ -48,7 +50,8 @@ type Facts struct {
 // maxReasonBytes bounds the reason, which is in every retraction.
 const maxReasonBytes = 200
 
-// Choose sets what a fact must be to be taken back.
+// Choose sets which facts are taken back: those that fulfil all conditions. An empty parameter is
+// no condition. At least one condition must be given.
 func (r *Facts) Choose(mints []string, slots, readFrom, readTo string) (err error) {
 	if len(r.Upstreams)+len(mints) == 0 && slots == "" && readFrom == "" && readTo == "" {
 		return errors.New("say which facts: --upstream, --mint, --slots, --read-from or --read-to")
@@ -72,7 +75,7 @@ func (r *Facts) Choose(mints []string, slots, readFrom, readTo string) (err erro
 	if r.readFrom, err = parseTime("--read-from", readFrom); err != nil {
 		return err
 	}
-	if r.to, err = parseTime("--read-to", readTo); err != nil {
+	if r.readTo, err = parseTime("--read-to", readTo); err != nil {
 		return err
 	}
 	for _, text := range mints {
@@ -100,7 +103,7 @@ func parseTime(flag, text string) (time.Time, error) {
 	return at, nil
 }
 
-// Run tells what is to be taken back, and takes it back if yes is true.
+// Run prints what is to be taken back, and takes it back if yes is true.
 func (r *Facts) Run(ctx context.Context, log eventlog.Log, producer kafka.RecordProducer, yes bool) error {
 	highest := uint64(0)
 	if err := eventlog.ReadSlots(ctx, log, func(slot *eventspb.SlotRecord) { highest = max(highest, slot.GetSlot()) }); err != nil {
@@ -120,7 +123,8 @@ func (r *Facts) Run(ctx context.Context, log eventlog.Log, producer kafka.Record
 	return r.write(ctx, producer, highest)
 }
 
-// find reads the log and collects the slots of the facts to take back.
+// find reads the log and collects the slots of the facts to take back. It leaves out slots that an
+// earlier retraction covers.
 func (r *Facts) find(ctx context.Context, log eventlog.Log) error {
 	r.found, r.earlier = map[pubkey.Key]map[uint64]int{}, map[pubkey.Key][]registry.Retracted{}
 	topics := []string{schemas.TopicEnrichments}
@@ -150,8 +154,8 @@ func (r *Facts) find(ctx context.Context, log eventlog.Log) error {
 	return err
 }
 
-// look collects the slots of a record's facts, if they are to be taken back, and its ranges if it
-// is a retraction. It ignores a record that is malformed: it says nothing that could be believed.
+// look collects the slots of a record's facts that are to be taken back. If the record is a
+// retraction, it also collects the ranges. It ignores a malformed record, which has no facts.
 func (r *Facts) look(record *kafka.Record) {
 	var facts []registry.Fact
 	switch record.Topic {
@@ -172,11 +176,12 @@ func (r *Facts) look(record *kafka.Record) {
 			return
 		}
 		facts = registry.FactsOfEnrichment(fact)
-		if fact.GetNotAMint() != nil { // no fact of the registry, but a mint that is not read again
+		// NotAMint makes no fact of the registry, but stops further reads of the mint.
+		if fact.GetNotAMint() != nil {
 			facts = append(facts, registry.Fact{Mint: mint, Position: schemas.EndOfSlot(fact.GetSlot())})
 		}
 	}
-	if record.Time.Before(r.readFrom) || !r.to.IsZero() && record.Time.After(r.to) {
+	if record.Time.Before(r.readFrom) || !r.readTo.IsZero() && record.Time.After(r.readTo) {
 		return
 	}
 	for i := range facts {
@@ -190,10 +195,10 @@ func (r *Facts) look(record *kafka.Record) {
 	}
 }
 
-// mostListed is how many mints are listed.
+// mostListed is how many mints are listed at most.
 const mostListed = 20
 
-// tell lists what is to be taken back.
+// tell prints what is to be taken back.
 func (r *Facts) tell() {
 	if len(r.found) == 0 {
 		_, _ = fmt.Fprintln(r.Out, "there is nothing to take back: no such fact is in the log, or all are taken back already")
@@ -221,7 +226,7 @@ func (r *Facts) sorted() []pubkey.Key {
 	return slices.SortedFunc(maps.Keys(r.found), pubkey.Compare)
 }
 
-// textOf returns the first ranges of a list.
+// textOf returns the first five ranges of a list as text, and how many more there are.
 func textOf(list []*eventspb.SlotRange) string {
 	var texts []string
 	for _, slots := range list[:min(len(list), 5)] {
@@ -237,8 +242,9 @@ func textOf(list []*eventspb.SlotRange) string {
 	return strings.Join(texts, ", ")
 }
 
-// write writes the retractions, then the requests to read the mints anew: at a slot behind those
-// that were taken back, as far as the chain has reached them.
+// write writes the retractions, and then for each mint a request to read it anew: at a slot behind
+// its ranges that were taken back. A range that ends above reached, the highest slot in the ledger,
+// does not count, because the chain may never reach its end.
 func (r *Facts) write(ctx context.Context, producer kafka.RecordProducer, reached uint64) error {
 	decision := factrecord.Decision{At: time.Now(), Events: r.Events, Reason: r.Reason}
 	for mints := range slices.Chunk(r.sorted(), mintsAtOnce) {

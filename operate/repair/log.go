@@ -25,7 +25,7 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// Log is the log of the embedded broker, which must not run.
+// Log is the log of the embedded broker. The broker must not run.
 type Log struct {
 	DataDir string
 	Logger  *slog.Logger
@@ -40,7 +40,7 @@ func (r *Log) folder() string { return filepath.Join(r.DataDir, "kafka") }
 
 func (r *Log) say(format string, args ...any) { _, _ = fmt.Fprintf(r.Out, format+"\n", args...) }
 
-// Check tells what is damaged, and returns an error if something is.
+// Check prints what is damaged, and returns an error if something is.
 func (r *Log) Check() error {
 	report, err := kafkabroker.CheckLog(r.folder(), r.Progress)
 	if err != nil {
@@ -62,7 +62,7 @@ func (r *Log) Check() error {
 	return nil
 }
 
-// Repair repairs what is damaged, and tells what it could not bring back.
+// Repair repairs what is damaged, and prints which lost records it could not bring back.
 func (r *Log) Repair(ctx context.Context) error {
 	pending, err := kafkabroker.RepairLog(r.folder(), catalogue(), r.Progress)
 	if err != nil {
@@ -89,7 +89,7 @@ func (r *Log) Repair(ctx context.Context) error {
 	return nil
 }
 
-// catalogue returns all topics, for a folder whose own list of topics is lost.
+// catalogue returns all topics, for a folder that has lost its own list of topics.
 func catalogue() []segments.Topic {
 	topics := schemas.Topics()
 	known := make([]segments.Topic, 0, len(topics))
@@ -109,7 +109,7 @@ func fromBlocks(topic string) bool {
 	return false
 }
 
-// slotsToRead returns the slots that a lost record may be of.
+// slotsToRead returns the slots to which a lost record may belong.
 func (r *Log) slotsToRead(ctx context.Context, damages []segments.Damage) ([]uint64, error) {
 	var windows []reread.Window
 	for i := range damages {
@@ -180,7 +180,7 @@ func (r *Log) markSlots(ctx context.Context, slots []uint64) (err error) {
 	return producer.Produce(ctx, records...)
 }
 
-// tell reports which lost records come back, and which do not.
+// tell prints which lost records come back, and which do not.
 func (r *Log) tell(pending *segments.Pending, slots []uint64) {
 	named := make(map[string]bool)
 	for i := range pending.Damages {

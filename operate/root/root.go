@@ -47,8 +47,8 @@ func (q *Query) Run(ctx context.Context) error {
 	if _, known := new(root.Root).HashOf(q.Version); !known {
 		return fmt.Errorf("--root-version %d: there are versions 1 to %d", q.Version, root.Versions)
 	}
-	// The ledger first: when it says that a slot was ingested, the slot's events are in the log
-	// already.
+	// Read the ledger first: when it says that a slot was ingested, the slot's events are in the
+	// log already.
 	covered, err := q.coverage(ctx)
 	if err != nil {
 		return err
@@ -106,7 +106,7 @@ func (q *Query) replay(ctx context.Context) (root.Root, error) {
 	if err := q.read(ctx, topics, apply); err != nil {
 		return root.Root{}, err
 	}
-	if replay.Again() {
+	if replay.Again() { // retractions took back facts that had replaced others
 		if err := q.read(ctx, topics, apply); err != nil {
 			return root.Root{}, err
 		}

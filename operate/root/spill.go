@@ -17,18 +17,19 @@ import (
 )
 
 const (
-	// perPart is how many records a part has, and so how many mints at most: 500 MB of them.
+	// perPart is how many records a part has on average. It has at most as many mints, which take
+	// 500 MB of memory.
 	perPart = 250_000
 	// maxRecord bounds a record that is read back.
 	maxRecord = 64 << 20
 )
 
-// partsOf returns how many parts a log of that many records is divided into. A log that fits is one
-// part, and is not spilled.
+// partsOf returns into how many parts a log of that many records is divided. A log that fits into
+// memory is one part, and is not spilled.
 func partsOf(records int64) int { return int(min(records/perPart+1, root.MaxParts/4)) }
 
-// spill has a log's records in files on disk, by the parts of their mints. The files have no names,
-// so nothing is left of them when the process ends, however it ends.
+// spill has a log's records in files on disk, by the parts of their mints. The files are unlinked
+// while they are open, so nothing is left of them when the process ends, however it ends.
 type spill struct {
 	divider *root.Divider
 	files   []*os.File
@@ -160,7 +161,7 @@ func (q *Query) replayParts(ctx context.Context, topics []string, count int) (ro
 	}
 	q.Logger.Info("log spilled to disk", "bytes", spill.bytes, "parts", count)
 	parts := root.NewParts(q.AtSlot)
-	told, stop := q.Progress.Begin("root of parts", "parts", int64(count))
+	advance, stop := q.Progress.Begin("root of parts", "parts", int64(count))
 	defer stop()
 	for part := range count {
 		if err := ctx.Err(); err != nil {
@@ -171,7 +172,7 @@ func (q *Query) replayParts(ctx context.Context, topics []string, count int) (ro
 			return root.Root{}, err
 		}
 		parts.Add(replay)
-		told(1)
+		advance(1)
 	}
 	return parts.Root(), nil
 }
@@ -181,9 +182,9 @@ func (q *Query) replayPart(spill *spill, part int) (*root.Replay, error) {
 	apply := func(record *kafka.Record) {
 		facts, err := factsOfRecord(record)
 		if err != nil {
-			return // read has counted it
+			return // read has counted it as unreadable
 		}
-		for len(facts) > 0 { // those about one mint are side by side
+		for len(facts) > 0 { // facts about one mint are side by side
 			n := 1
 			for n < len(facts) && facts[n].Mint == facts[0].Mint {
 				n++

@@ -31,7 +31,7 @@ const (
 // Rates are how many of each unit a day has.
 type Rates map[Unit]float64
 
-// Mainnet returns the rates that docs/sizing.md plans with, and tells the source of.
+// Mainnet returns the rates that docs/sizing.md plans with. That page names their sources.
 func Mainnet() Rates {
 	return Rates{
 		Slot: 432_000, Event: 5_328_000, Leg: 100_000_000, Transaction: 135_302_400, NewMint: 30_000, NewPool: 30_000,
@@ -43,18 +43,18 @@ func Mainnet() Rates {
 type Store struct {
 	Name  string
 	Grows Unit
-	// Bytes are those on disk for one of Grows. Later are those that stay after 30 days, if that
-	// is less; else 0.
+	// Bytes is what one of Grows takes on disk. Later is what of it stays after 30 days, if that is
+	// less; else 0.
 	Bytes, Later float64
 	// Days is how long records are kept; 0 is for ever.
 	Days float64
 }
 
-// laterDays is after how many days a table takes Store.Later.
+// laterDays is after how many days Bytes shrinks to Later.
 const laterDays = 30
 
-// Topics returns what each topic takes, with one copy of each record and compression zstd. What
-// depends on users or on creators of tokens is not among them.
+// Topics returns what each topic takes, with one copy of each record and compression zstd. It
+// leaves out topics whose size depends on users or on creators of tokens.
 func Topics() []Store {
 	stores := []Store{
 		{Name: schemas.TopicTransactions, Grows: Transaction, Bytes: 1_098},
@@ -112,7 +112,7 @@ func Tables() []Store {
 // ADay returns the bytes that a store grows by in a day.
 func (s Store) ADay(rates Rates) float64 { return rates[s.Grows] * s.Bytes }
 
-// After returns the bytes that a store has after some days, what was taken away by then left out.
+// After returns the bytes that a store has after some days, without what has expired by then.
 func (s Store) After(days float64, rates Rates) float64 {
 	if s.Days > 0 {
 		days = min(days, s.Days)
@@ -131,7 +131,7 @@ func After(stores []Store, days float64, rates Rates) (sum float64) {
 	return sum
 }
 
-// Grows returns with what each topic and table grows, by name.
+// Grows returns the unit with which each topic and table grows, by name.
 func Grows() map[string]Unit {
 	all := map[string]Unit{}
 	for _, s := range append(Topics(), Tables()...) {

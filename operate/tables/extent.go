@@ -17,7 +17,7 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// measure is a topic, and the table that shows how much of it was projected.
+// measure is a topic, and the table that shows how much of the topic was projected.
 type measure struct {
 	topic, table string
 	// records is how many records of the topic make one row; 0 if a record makes any number of
@@ -34,19 +34,20 @@ func measures() []measure {
 	}
 }
 
-// measureOf returns the measure of a table. Prices and volumes are made of the legs of swaps.
+// measureOf returns the measure of the topic that a table is made of. Prices and volumes are made
+// of swap legs.
 func measureOf(table string) measure {
-	of := func(group string) bool {
+	isOf := func(group string) bool {
 		return slices.ContainsFunc(verify.Groups(), func(g verify.Group) bool { return g.Name == group && slices.Contains(g.Tables, table) })
 	}
 	topic := schemas.TopicTokenEvents
 	switch {
 	case table == "slots_raw":
 		topic = schemas.TopicSlots
-	case table == "pools_raw": // its topic never expires, as that of the token events
-	case of(schemas.GroupBalances):
+	case table == "pools_raw": // its topic has no measure, and never expires, like the token events
+	case isOf(schemas.GroupBalances):
 		topic = schemas.TopicBalances
-	case of(schemas.GroupSwaps) || slices.Contains(verify.FigureTables(), table):
+	case isOf(schemas.GroupSwaps) || slices.Contains(verify.FigureTables(), table):
 		topic = schemas.TopicSwaps
 	}
 	i := slices.IndexFunc(measures(), func(m measure) bool { return m.topic == topic })
@@ -56,14 +57,16 @@ func measureOf(table string) measure {
 // extent is how far a table and its topic reach.
 type extent struct {
 	measure
-	// rows are the table's rows. Copies that ClickHouse has not merged yet count, too.
+	// rows is how many rows the table has. Copies of a row that ClickHouse has not merged yet
+	// count, too. firstSlot is the lowest slot of the rows.
 	rows, firstSlot uint64
 	// kept is the number of the topic's records, and expired means that there were more.
 	kept    uint64
 	expired bool
 }
 
-// extent reads no part of the table: ClickHouse knows a part's rows and slots without its files.
+// extent returns how far a measure's table and topic reach. It reads no part of the table:
+// ClickHouse knows a part's rows and slots without its files.
 func (t *Tables) extent(ctx context.Context, of measure) (extent, error) {
 	e := extent{measure: of}
 	var tables uint64
@@ -98,7 +101,7 @@ func (t *Tables) NotInLog(ctx context.Context) (lost []string, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if e.rows*e.records > e.kept { // copies that are not merged count once
+		if e.rows*e.records > e.kept { // with FINAL, unmerged copies of a row count once
 			if err := t.Conn.QueryRow(ctx, "SELECT count() FROM "+schema.Database+"."+of.table+" FINAL").Scan(&e.rows); err != nil {
 				return nil, fmt.Errorf("count the rows of %s: %w", of.table, err)
 			}
@@ -121,8 +124,8 @@ func (t *Tables) NotInLog(ctx context.Context) (lost []string, err error) {
 	return lost, nil
 }
 
-// firstSlot returns the lowest slot of the first records of a topic's partitions; false if no
-// record has a slot.
+// firstSlot reads the first record with a slot of each of a topic's partitions, and returns the
+// lowest of these slots. known is false if no record has a slot.
 func (t *Tables) firstSlot(ctx context.Context, topic string) (slot uint64, known bool, err error) {
 	starts, ends, err := t.Bounds(ctx, topic)
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	schema "github.com/mintlake/mintlake/schemas/clickhouse"
 )
 
-// CheckLog returns an error if the embedded log has no facts but the tables have some: then
-// the log was lost. Otherwise the API, which reads the log, would serve an empty registry beside
-// full tables. It looks at topics whose records never expire; the topic of slots proves nothing,
+// CheckLog returns an error if the embedded log has no facts but the tables have some: the log was
+// lost. Without this check, the API, which reads the log, would serve an empty registry beside full
+// tables. CheckLog looks at topics whose records never expire. The topic of slots proves nothing,
 // since each start writes to it.
 func (t *Tables) CheckLog(ctx context.Context, dataDir string) error {
 	ends, err := t.Admin.EndOffsets(ctx, []string{schemas.TopicTokenEvents, schemas.TopicEnrichments})

@@ -11,7 +11,7 @@ import (
 	"github.com/mintlake/mintlake/projector/verify"
 )
 
-// Known returns an error if one of the tables is no projected table.
+// Known returns an error if one of the tables is not made of the log.
 func Known(tables []string) error {
 	for _, table := range tables {
 		if !slices.Contains(verify.FigureTables(), table) && !slices.ContainsFunc(verify.Groups(), func(g verify.Group) bool { return slices.Contains(g.Tables, table) }) {
@@ -24,8 +24,8 @@ func Known(tables []string) error {
 // projectBatch is how many records are projected in one batch.
 const projectBatch = 20_000
 
-// Project projects the records that the group has processed: from the topics' first ones
-// to its committed offsets.
+// Project projects the records that the group has processed, from the first ones that the topics
+// still have to the group's committed offsets.
 func (t *Tables) Project(ctx context.Context, group verify.Group, projection *verify.Projection) error {
 	ends, err := t.Admin.CommittedOffsets(ctx, group.Name, group.Topics)
 	if err != nil {

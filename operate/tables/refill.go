@@ -20,14 +20,15 @@ const (
 )
 
 // Refill shows how far the tables are behind the log, if they are far behind: after `rebuild`,
-// after a restore of the log alone, after a long stop.
+// after a restore of the log alone, or after a long stop. It always returns nil.
 func (t *Tables) Refill(ctx context.Context, progress meter.Meter) error {
 	refill(ctx, t.Lag, refillLook, progress)
 	return nil
 }
 
-// refill shows how the lag falls from at least refillFrom to refillUntil. Records that a live chain
-// adds meanwhile are not in the total, so the rate tells how fast the tables catch up with the log.
+// refill shows how the lag falls to refillUntil. It shows nothing if the lag is below refillFrom at
+// first. Records that a live chain adds meanwhile are not in the total, so the rate tells how fast
+// the tables catch up with the log.
 func refill(ctx context.Context, lag func(context.Context) (int64, error), every time.Duration, progress meter.Meter) {
 	lowest, err := lag(ctx)
 	if err != nil || lowest < refillFrom {

@@ -19,17 +19,18 @@ import (
 )
 
 const (
-	// renewBatch is how many records are made anew at once.
+	// renewBatch is how many records are projected in one batch.
 	renewBatch = 5_000
-	// renewLook is the time between two looks whether everything is made anew.
+	// renewLook is the time between two checks whether all rows are made anew.
 	renewLook = time.Second
 	// renewRetry is the pause after a failure.
 	renewRetry = 5 * time.Second
 )
 
-// Renewal makes tables anew in the background if an earlier version's rules made them. It returns
-// nil if none did. Answers are right meanwhile: API nodes fold the log by their own rules. member
-// has what this process is in its consumer groups.
+// Renewal returns a function that makes tables anew which an earlier version's rules made. It
+// returns nil if there are none. The caller runs the function in the background. The API's answers
+// are right meanwhile, because API nodes fold the log by their own rules. member has the settings
+// of this process as a member of consumer groups.
 func (t *Tables) Renewal(ctx context.Context, member kafka.GroupConsumerConfig) (func(context.Context) error, error) {
 	store := projector.NewClickHouse(t.Conn, schema.Database)
 	outdated, err := store.FactsOutdated(ctx)
@@ -57,8 +58,8 @@ func (t *Tables) Renewal(ctx context.Context, member kafka.GroupConsumerConfig) 
 }
 
 // renew projects the log once more, as a consumer group of its own: members share its partitions,
-// and a restart goes on where it stopped. It ends when it has reached what the projectors have
-// done, which are as new as this process by then.
+// and a restart goes on where it stopped. It ends when it has reached the projectors' committed
+// offsets. The projectors run this version by then, so the rows of later records are right.
 func (t *Tables) renew(ctx context.Context, member kafka.GroupConsumerConfig, store *projector.ClickHouse) error {
 	consumer, err := kafka.NewGroupConsumer(member, t.Deps)
 	if err != nil {
@@ -67,7 +68,7 @@ func (t *Tables) renew(ctx context.Context, member kafka.GroupConsumerConfig, st
 	defer consumer.Close()
 	projection := verify.NewProjection(t.Conn, schema.Database)
 	projection.Tables = projector.FactTables()
-	done := errors.New("all is made anew")
+	errDone := errors.New("all is made anew")
 	work, working := errgroup.WithContext(ctx)
 	work.Go(func() error { return renewAll(working, consumer, projection) })
 	work.Go(func() error {
@@ -75,14 +76,14 @@ func (t *Tables) renew(ctx context.Context, member kafka.GroupConsumerConfig, st
 			if reached, err := t.reached(working, member.Group); err != nil {
 				return err
 			} else if reached {
-				return done
+				return errDone
 			}
 			if err := pause.For(working, renewLook); err != nil {
 				return err
 			}
 		}
 	})
-	if err := work.Wait(); !errors.Is(err, done) {
+	if err := work.Wait(); !errors.Is(err, errDone) {
 		return err
 	}
 	if err := projection.Finish(ctx, schemas.GroupProjector, false); err != nil {
@@ -91,8 +92,8 @@ func (t *Tables) renew(ctx context.Context, member kafka.GroupConsumerConfig, st
 	if err := store.NoteFactRules(ctx); err != nil {
 		return err
 	}
-	// What it has reached must not count for tables of an older backup. Other members may go on for
-	// a moment: then the last one forgets it.
+	// Delete the group's offsets: after a restore of an older backup they would be wrong. If other
+	// members are still at work, this waits, and the last member deletes them.
 	consumer.Close()
 	within, cancel := context.WithTimeout(ctx, EmptyGroupWait)
 	defer cancel()
@@ -102,7 +103,8 @@ func (t *Tables) renew(ctx context.Context, member kafka.GroupConsumerConfig, st
 	return nil
 }
 
-// renewalGroup is the consumer group that makes tables anew by this version's rules.
+// renewalGroup returns the name of the consumer group that makes tables anew by this version's
+// rules.
 func renewalGroup() string {
 	return fmt.Sprintf("%s-renewal-%d", schemas.GroupProjector, projector.FactRules)
 }
@@ -121,14 +123,14 @@ func renewAll(ctx context.Context, consumer *kafka.GroupConsumer, projection *ve
 		if err := consumer.Commit(ctx, records); err != nil {
 			return err
 		}
-		// As long as the work took: the projectors go first.
+		// Pause as long as the work took, so that ClickHouse has time for the projectors.
 		if err := pause.For(ctx, time.Since(began)); err != nil {
 			return err
 		}
 	}
 }
 
-// reached reports whether the group has done all that the projectors have done.
+// reached reports whether the group has committed all offsets that the projectors have committed.
 func (t *Tables) reached(ctx context.Context, group string) (bool, error) {
 	projected, err := t.Admin.CommittedOffsets(ctx, schemas.GroupProjector, projector.Topics())
 	if err != nil {

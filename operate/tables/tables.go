@@ -30,7 +30,7 @@ type Tables struct {
 }
 
 // EmptyGroupWait is how long a command waits for a group to lose its last member. It is longer than
-// the session of a killed one.
+// Kafka keeps a killed member in the group, which is its session.
 const EmptyGroupWait = time.Minute
 
 // Drop drops a database with its tables, in the whole cluster.

@@ -1,14 +1,14 @@
 // Package bounds says which slots, parents and block times can be true.
 //
 // In: what sources and upstreams claim: blocks, and slots that are said to be reached by now. Out:
-// nil, or an error that wraps ErrImpossible and says what the claim was held against.
-// Guarantees: an honest chain is never refused, also with a clock that is minutes wrong, after a
-// stop of hours, with a ledger that is old, and at any slot time of slottime.Min or more. A claim
-// that is refused changes nothing for later claims of others, but for blocks: when most of the last
+// nil, or an error that wraps ErrImpossible and says what contradicts the claim. Guarantees: an
+// honest chain is never refused, also with a clock that is minutes wrong, after a stop of hours,
+// with a ledger that is old, and at any slot time of slottime.Min or more. A claim that is refused
+// does not change how later claims are judged, unless it is about a block: when most of the last
 // blocks contradict those before, the new ones are believed. Memory is bounded.
 //
-// The fold never asks it: the fold has no clock, and gives the same registry everywhere. Claims are
-// held against bounds where they enter.
+// The fold never uses this package: the fold has no clock, and gives the same registry everywhere.
+// Claims are checked where they enter the process.
 package bounds
 
 import (
@@ -26,14 +26,14 @@ import (
 	"github.com/mintlake/mintlake/solana/slottime"
 )
 
-// ErrImpossible is in the error of every claim that cannot be true.
+// ErrImpossible is wrapped by the error of every claim that cannot be true.
 var ErrImpossible = errors.New("impossible claim")
 
-// ErrAhead is in the error of Read, beside ErrImpossible, if a slot is only far above what all
-// others say: they may be behind, all of them.
+// ErrAhead is wrapped by an error of Read, beside ErrImpossible, if the slot is refused only
+// because it is far above what all others say. All others may be behind, so the claim may be true.
 var ErrAhead = errors.New("far ahead of all others")
 
-// What claims are about: labels of a metric.
+// What a claim is about: the values of the metric's label claim.
 const (
 	claimSlot   = "slot"
 	claimParent = "parent"
@@ -47,30 +47,32 @@ const (
 	// maxSkipped is how far a parent may be below its block, in slots: four epochs, which last four
 	// days at 200 ms. Such a run of skipped slots has never been seen.
 	maxSkipped = 4 * 432_000
-	// loose is how far above the highest block a lone upstream may be, in slots, beside what the
-	// time since the block allows: 20 minutes at 200 ms, as this machine's clock may be wrong.
+	// loose is how many slots a lone upstream may be above the highest block, beyond what the time
+	// since that block allows. It is 20 minutes at 200 ms, because this machine's clock may be
+	// wrong.
 	loose = 6_000
-	// Near is how far above the slots of all others an upstream may be, in slots, beside what the
-	// time since allows: half a minute. A node that is 128 slots behind calls itself unhealthy.
+	// Near is how many slots an upstream may be above all others, beyond what the time since their
+	// claims allows: half a minute at 200 ms. It is somewhat more than 128, the number of slots
+	// behind at which a node calls itself unhealthy.
 	Near = 150
-	// fresh is how long a slot that a side has named is held against others.
+	// fresh is how long the slot that an upstream has named bounds the slots of others.
 	fresh = time.Minute
-	// lastBlocks is how many blocks the next one is held against; fewer than leastBlocks decide
-	// nothing.
+	// lastBlocks is how many of the last blocks a new block is compared with. Fewer than
+	// leastBlocks of them above it, or below it, decide nothing.
 	lastBlocks, leastBlocks = 31, 8
-	// maxSides bounds the upstreams that are remembered.
+	// maxSides bounds the number of upstreams that are remembered.
 	maxSides = 64
 )
 
-// began is when the oldest chain began: the first block of mainnet-beta. Devnet and testnet were
-// begun anew since.
+// began is when the oldest chain began: the time of the first block of mainnet-beta. Devnet and
+// testnet have been restarted since.
 var began = time.Date(2020, 3, 16, 14, 29, 0, 0, time.UTC)
 
 // released is when this version was made. A clock that shows an earlier time is wrong: released is
 // used instead.
 var released = time.Date(2026, 11, 28, 0, 0, 0, 0, time.UTC)
 
-// landmark is a slot and when it was. The ceiling is measured from it.
+// landmark is a slot and the time at which its chain reached it. The ceiling is measured from it.
 type landmark struct {
 	slot uint64
 	at   time.Time
@@ -90,28 +92,29 @@ type Deps struct {
 	Clock func() time.Time
 }
 
-// Bounds holds claims against what is known. Safe for concurrent use. Nil knows nothing but the
-// clock.
+// Bounds checks claims against what is known of the chain. It is safe for concurrent use. A nil
+// *Bounds checks them against the clock alone.
 type Bounds struct {
 	deps    Deps
 	refused *prometheus.CounterVec
 
 	mu     sync.Mutex
-	from   landmark
-	blocks []block // the last ones that were claimed, the oldest first
-	sides  map[string]seen
-	told   time.Time // when the last refusal was logged
-	untold int       // refusals since
+	from   landmark        // the ceiling is computed from it
+	blocks []block         // the last blocks that were claimed, the oldest first
+	sides  map[string]seen // by upstream
+	told   time.Time       // when the last refusal was logged
+	untold int             // how many refusals came since told
 }
 
-// block is a claim about a block; at is its time.
+// block is a claim about a block. at is its block time in Unix seconds, and seen when the claim was
+// made.
 type block struct {
 	slot uint64
 	at   int64
 	seen time.Time
 }
 
-// seen is a slot that a side has named, and when.
+// seen is the slot that an upstream has named last, and when.
 type seen struct {
 	slot uint64
 	when time.Time
@@ -140,7 +143,7 @@ func New(deps Deps) (*Bounds, error) {
 	return b, nil
 }
 
-// Identity tells the chain's genesis hash. Of a chain that is not known, the ceiling is that of the
+// Identity sets the chain's genesis hash. If the chain has no landmark, its ceiling is that of the
 // oldest chain.
 func (b *Bounds) Identity(genesis pubkey.Key) {
 	if b == nil {
@@ -161,7 +164,8 @@ func (b *Bounds) now() time.Time {
 	return b.deps.Clock()
 }
 
-// Ceiling returns the highest slot that any chain, or the one that Identity told, can have reached.
+// Ceiling returns the highest slot that the chain can have reached by now. Before Identity is
+// called, it is the highest slot of any chain.
 func (b *Bounds) Ceiling() uint64 {
 	if b == nil {
 		return ceiling(landmark{0, began}, time.Now())
@@ -178,8 +182,8 @@ func ceiling(from landmark, now time.Time) uint64 {
 	return from.slot + slottime.Slots(now.Sub(from.at)+skew, slottime.Min)
 }
 
-// Slot refuses a slot that no chain can have reached. It is for what may be old: statuses, accounts
-// of a stream, requests.
+// Slot returns an error for a slot above Ceiling. It is for claims that may be old: statuses,
+// accounts of a stream, requests.
 func (b *Bounds) Slot(slot uint64) error {
 	if limit := b.Ceiling(); slot > limit {
 		return b.refuse(claimSlot, "slot %d: the chain cannot be past %d by now", slot, limit)
@@ -187,27 +191,28 @@ func (b *Bounds) Slot(slot uint64) error {
 	return nil
 }
 
-// Read refuses a slot that an upstream says it has reached, if that cannot be: it is far above what
-// all others have said. If there are fewer than two others, what it said itself counts as one, and
-// the highest block bounds it, with the time since. A slot that is behind is never refused.
-// upstream is its name.
+// Read returns an error if the slot that an upstream claims to have reached is far above what all
+// others name. The others are the upstreams that named a slot within the last minute, and the
+// highest of the last blocks. If there are fewer than two others, the upstream's own last slot
+// counts as one, and the highest block bounds the claim with the time that has passed since the
+// block. Read never refuses a slot that is behind. upstream is the upstream's name.
 func (b *Bounds) Read(upstream string, slot uint64) error {
 	if err := b.Slot(slot); err != nil || b == nil {
 		return err
 	}
-	if limit, held := b.reach(upstream, slot); held {
+	if limit, beyond := b.reach(upstream, slot); beyond {
 		return b.refuse(claimSlot, "%w: %s says that it has reached slot %d, and by the others the chain cannot be past %d", ErrAhead, upstream, slot, limit)
 	}
 	return nil
 }
 
-// reach returns the highest slot that an upstream may say it has reached, and whether slot is
-// beyond. If it is not, reach remembers it.
+// reach returns the highest slot that an upstream may claim to have reached, and whether slot is
+// above it. If slot is not above, reach remembers it as the upstream's last.
 func (b *Bounds) reach(upstream string, slot uint64) (limit uint64, beyond bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now, others := b.now(), 0
-	see := func(s seen) {
+	raiseBy := func(s seen) { // raises limit to what s allows by now
 		if age := now.Sub(s.when); age < fresh {
 			others++
 			limit = max(limit, s.slot+uint64(max(age, 0)/b.pace())+Near)
@@ -215,16 +220,16 @@ func (b *Bounds) reach(upstream string, slot uint64) (limit uint64, beyond bool)
 	}
 	for name, said := range b.sides {
 		if name != upstream {
-			see(said)
+			raiseBy(said)
 		}
 	}
 	head, blocks := b.head()
 	if blocks {
-		see(seen{head.slot, head.seen})
+		raiseBy(seen{head.slot, head.seen})
 	}
 	if others < 2 {
 		if own, known := b.sides[upstream]; known {
-			see(own) // it cannot outrun what it said itself
+			raiseBy(own) // its own last slot counts as one of the others
 		}
 		if others < 2 {
 			limit = math.MaxUint64
@@ -242,8 +247,9 @@ func (b *Bounds) reach(upstream string, slot uint64) (limit uint64, beyond bool)
 	return limit, false
 }
 
-// pace is the shortest slot time that is believed between what two sides say within a minute. Test
-// validators make slots in a few milliseconds.
+// pace returns the slot time with which the age of another claim is converted to slots: the
+// shortest one that is believed. A chain without a landmark may be a test validator, which makes a
+// slot in a few milliseconds.
 func (b *Bounds) pace() time.Duration {
 	if b.from.slot > 0 {
 		return slottime.Min
@@ -251,7 +257,8 @@ func (b *Bounds) pace() time.Duration {
 	return slottime.Min / 5
 }
 
-// Behind returns whether a slot is far below one that another upstream has named lately.
+// Behind reports whether a slot is more than Near below one that another upstream has named within
+// the last minute.
 func (b *Bounds) Behind(upstream string, slot uint64) bool {
 	if b == nil {
 		return false
@@ -266,8 +273,8 @@ func (b *Bounds) Behind(upstream string, slot uint64) bool {
 	return false
 }
 
-// head returns the highest of the last blocks that most others do not contradict; false if there
-// are none.
+// head returns the highest of the last blocks that contradicted does not refuse; false if there is
+// none.
 func (b *Bounds) head() (head block, ok bool) {
 	for _, one := range b.blocks {
 		if (!ok || one.slot > head.slot) && !b.contradicted(one) {
@@ -277,8 +284,8 @@ func (b *Bounds) head() (head block, ok bool) {
 	return head, ok
 }
 
-// Block refuses a block whose slot, parent or time cannot be. parent is nil, and blockTime (Unix
-// seconds) 0, if they are not told.
+// Block returns an error if the slot, the parent or the time of a block cannot be true. If the
+// source does not tell them, parent is nil and blockTime (Unix seconds) is 0.
 func (b *Bounds) Block(slot uint64, parent *uint64, blockTime int64) error {
 	if err := b.Slot(slot); err != nil {
 		return err
@@ -306,8 +313,8 @@ func (b *Bounds) Block(slot uint64, parent *uint64, blockTime int64) error {
 	return nil
 }
 
-// Remember takes a block of the log, which was believed before. It returns false, and takes
-// nothing, if no chain can have reached the slot: an earlier version may have believed it.
+// Remember takes in a block of the log, which was checked when it was written. It returns false and
+// ignores the block if the slot is above Ceiling: an earlier version may have accepted it.
 func (b *Bounds) Remember(slot uint64, blockTime int64) bool {
 	now := b.now()
 	if slot > b.Ceiling() {
@@ -319,7 +326,7 @@ func (b *Bounds) Remember(slot uint64, blockTime int64) bool {
 	return true
 }
 
-// when returns Unix seconds as text, also where they are no time.
+// when formats Unix seconds as a time, or as a number if they are no plausible time.
 func when(seconds int64) string {
 	if seconds < 0 || seconds > 1<<40 {
 		return fmt.Sprintf("%d", seconds)
@@ -327,27 +334,27 @@ func when(seconds int64) string {
 	return time.Unix(seconds, 0).UTC().Format(time.DateTime)
 }
 
-// odd returns whether most of the last blocks contradict one. The block is remembered in any case:
-// if the next ones agree with it, they are believed.
-func (b *Bounds) odd(one block) bool {
+// odd reports whether most of the last blocks contradict the block claimed. It remembers claimed in
+// any case: if the next blocks agree with claimed, they become the majority and are believed.
+func (b *Bounds) odd(claimed block) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	odd := b.contradicted(one)
-	for i := range b.blocks { // it is told more than once: by its header, by its events
-		if b.blocks[i].slot == one.slot && b.blocks[i].at == one.at {
+	odd := b.contradicted(claimed)
+	for i := range b.blocks { // one block is claimed several times: in its header, in its events
+		if b.blocks[i].slot == claimed.slot && b.blocks[i].at == claimed.at {
 			return odd
 		}
 	}
 	if len(b.blocks) == lastBlocks {
 		b.blocks = append(b.blocks[:0], b.blocks[1:]...)
 	}
-	b.blocks = append(b.blocks, one)
+	b.blocks = append(b.blocks, claimed)
 	return odd
 }
 
-// contradicted returns whether most of the last blocks that are below one, or most that are above,
-// contradict it. Those below say nothing of a time that is too late, and those above nothing of one
-// that is too early.
+// contradicted reports whether most of the last blocks below a block contradict it, or most of
+// those above it. Lower blocks can only show that its time is too early, and higher ones only that
+// it is too late. So the two sides are counted apart.
 func (b *Bounds) contradicted(one block) bool {
 	var all, against [2]int
 	for _, other := range b.blocks {
@@ -368,9 +375,9 @@ func (b *Bounds) contradicted(one block) bool {
 	return false
 }
 
-// contradict returns whether two blocks cannot be of one chain: of the higher one, less time has
-// passed than the slots between take. Times may be wrong by skew. How much more time has passed
-// says nothing, as a chain may stand still.
+// contradict reports whether two blocks cannot be of one chain, because less time lies between them
+// than the slots between them take. Times may be wrong by skew. More time is no contradiction,
+// because a chain may stand still.
 func contradict(p, q block) bool {
 	if p.slot > q.slot || p.slot == q.slot && p.at < q.at {
 		p, q = q, p
@@ -379,7 +386,8 @@ func contradict(p, q block) bool {
 	return q.at-p.at < int64((least - skew).Seconds())
 }
 
-// refuse counts a refusal, and logs it: at most one a minute, with the number of those before.
+// refuse counts a refusal and returns its error. It logs at most one refusal a minute, with the
+// number of refusals since the last log line.
 func (b *Bounds) refuse(claim, format string, args ...any) error {
 	err := fmt.Errorf("%w: "+format, append([]any{ErrImpossible}, args...)...)
 	if b == nil {

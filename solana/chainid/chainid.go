@@ -3,9 +3,9 @@
 //
 // In: servers that answer getGenesisHash, and the hash that is stored with the data. Out: nil, or
 // an error that names both hashes and what to do. Guarantees: the first hash is stored and never
-// changed. A server of another chain is left out while it is that, or is an error if there is
-// nothing else to read the chain from. A server that cannot be reached is asked again until it
-// answers. One that refuses getGenesisHash is named in the log once, and trusted.
+// changed. A server of another chain is left out as long as it serves that chain; it is an error if
+// no other server is left to read the chain from. A server that cannot be reached is asked again
+// until it answers. One that refuses getGenesisHash is named in the log once, and trusted.
 package chainid
 
 import (
@@ -40,8 +40,9 @@ type Server struct {
 	// Name is shown to people, so it must not contain an API key. No other server has it.
 	Name string
 	Ask  func(ctx context.Context) (pubkey.Key, error)
-	// LeaveOut takes the server out of use, or back. It is called after each round. nil for a
-	// server that cannot be left out: then another chain is an error.
+	// LeaveOut takes the server out of use (true) or back into use (false). It is called after each
+	// round of requests. It is nil for a server that cannot be left out: then it is an error if the
+	// server serves another chain.
 	LeaveOut func(out bool)
 }
 
@@ -63,8 +64,9 @@ type Checker struct {
 
 	mu    sync.Mutex
 	known *Told // the stored hash; nil until it is read
-	// other has the error of each server, by name, whose last answer was another hash; out are
-	// those that are left out. usable is set once a server is trusted that does not tell its hash.
+	// other has, by the server's name, the last result of Check: nil or an OtherChainError. out has
+	// the servers that are left out. usable is set once a server that does not tell its hash is
+	// trusted.
 	other  map[string]error
 	out    map[string]bool
 	usable bool
@@ -120,8 +122,8 @@ func (c *Checker) remember(ctx context.Context, told Told) (Told, error) {
 	return known, err
 }
 
-// First asks each server once, in order, each for at most patience. It returns those that Watch
-// should ask again: all that answered or may answer later.
+// First asks each server once, in order, and waits at most patience for each. It returns the
+// servers that Watch should ask again: all that answered or may answer later.
 func (c *Checker) First(ctx context.Context, servers []Server, patience time.Duration) (rest []Server, err error) {
 	for _, server := range servers {
 		keep, err := c.ask(ctx, server, patience)
@@ -138,17 +140,17 @@ func (c *Checker) First(ctx context.Context, servers []Server, patience time.Dur
 	return rest, c.leaveOut(rest)
 }
 
-// leaveOut takes servers of another chain out of use, and back. It returns an error if the chain is
-// read from these servers alone, and none is left.
+// leaveOut takes servers of another chain out of use, and the other servers back into use. It
+// returns an error if the chain is read from these servers alone and none of them is left.
 func (c *Checker) leaveOut(servers []Server) (last error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	left := !c.deps.Alone || c.usable || len(servers) == 0
+	someLeft := !c.deps.Alone || c.usable || len(servers) == 0
 	for _, server := range servers {
 		last = c.other[server.Name]
-		left = left || last == nil
+		someLeft = someLeft || last == nil
 	}
-	if !left {
+	if !someLeft {
 		return last
 	}
 	for _, server := range servers {
@@ -210,8 +212,8 @@ func (c *Checker) ask(ctx context.Context, server Server, patience time.Duration
 	return false, nil
 }
 
-// judge notes whether a server's hash is another one. It returns err if it is something else, or if
-// the server cannot be left out.
+// judge records err, the result of Check for a server, if it is nil or an OtherChainError. It
+// returns err if it is any other error, or if the server cannot be left out.
 func (c *Checker) judge(server Server, err error) error {
 	var other *OtherChainError
 	if err != nil && !errors.As(err, &other) || server.LeaveOut == nil {

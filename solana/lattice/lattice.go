@@ -61,7 +61,8 @@ func (h *Hash) set(raw *[Size]byte) {
 	}
 }
 
-// Checksum is the BLAKE3 hash of the sum, 32 bytes: what names of snapshot files have (SIMD-0220).
+// Checksum returns the BLAKE3 hash of the sum, which the names of snapshot files contain
+// (SIMD-0220).
 func (h *Hash) Checksum() [32]byte {
 	raw := h.Bytes()
 	return blake3.Sum256(raw[:])
@@ -102,8 +103,9 @@ func (h *Hasher) Account(a *Account) *Hash {
 	return &h.one
 }
 
-// extend hashes in to out. Most accounts fit in one chunk of BLAKE3, 1,024 bytes; these go past
-// the library's streaming interface, which takes more than twice as long for them.
+// extend hashes in to out. Most accounts fit in one chunk of BLAKE3, 1,024 bytes. For these it
+// calls the compression function directly, because the library's streaming interface takes more
+// than twice as long.
 func (h *Hasher) extend() {
 	if len(h.in) > guts.ChunkSize {
 		hasher := blake3.New(32, nil)

@@ -23,16 +23,17 @@ const (
 )
 
 const (
-	// stride is the least distance of two points in slots, and points how many are kept: those of
-	// about the last thousand slots.
+	// stride is the least distance of two points in slots. points is how many points are kept:
+	// those of about the last thousand slots.
 	stride, points = 16, 64
-	// apart is how many points lie between the two whose times are compared. Block times are whole
-	// seconds, so two that are 256 slots apart tell the slot time to within 2 %; a wrong point
-	// spoils two comparisons of 48, and a halt of the chain 16.
+	// apart is the distance, in points, of the two points whose times are compared. Block times are
+	// whole seconds, so two points that are 256 slots apart tell the slot time to within 2 %. A
+	// wrong point spoils two of the 48 comparisons, and a halt of the chain 16 of them.
 	apart = 16
 )
 
-// Slots returns how many slots d has, at this slot time.
+// Slots returns how many whole slots fit into d. slot is the slot time, which is kept within Min
+// and Max.
 func Slots(d, slot time.Duration) uint64 {
 	return uint64(max(d, 0) / bounded(slot))
 }
@@ -52,8 +53,9 @@ type point struct {
 	at   time.Time
 }
 
-// See takes in a slot and its time: the block time, or when the slot was seen. Slots may be
-// skipped, and may come again. It believes neither: up to a tenth of all points may be wrong.
+// See adds a slot and its time, which is the block time or the time at which the slot was seen.
+// Slots may be skipped, and may come again. Neither the slot nor the time has to be true: the
+// measure holds while at most a tenth of the points are wrong.
 func (m *Meter) See(slot uint64, at time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -71,8 +73,8 @@ func (m *Meter) See(slot uint64, at time.Time) {
 
 func distance(a, b uint64) uint64 { return max(a, b) - min(a, b) }
 
-// measure takes the median of the slot times that pairs of points show. When fewer than half of the
-// pairs go forward, it keeps what was measured before.
+// measure takes the median of the slot times that pairs of points show. If slot and time grow in
+// fewer than half of the pairs, it keeps the last measure.
 func (m *Meter) measure() {
 	var shown []time.Duration
 	for i, from := range m.points[:points-apart] {
@@ -91,7 +93,7 @@ func median(all []time.Duration) time.Duration {
 	return all[len(all)/2]
 }
 
-// SlotTime returns the slot time: measured, else Default.
+// SlotTime returns the measured slot time, or Default before there is one.
 func (m *Meter) SlotTime() time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -104,12 +106,12 @@ func (m *Meter) SlotTime() time.Duration {
 // Slots returns how many slots d has, at the measured slot time.
 func (m *Meter) Slots(d time.Duration) uint64 { return Slots(d, m.SlotTime()) }
 
-// RPC is what Ask asks of a node: *solana.Client.
+// RPC calls a node by JSON-RPC, as *solana.Client does.
 type RPC interface {
 	Call(ctx context.Context, method string, params []any, result any) error
 }
 
-// asked is how many samples Ask wants. A node takes one a minute.
+// asked is how many samples Ask requests. A node takes one sample a minute.
 const asked = 20
 
 // Ask asks a node for the slot time of its last twenty minutes, by getRecentPerformanceSamples. It

@@ -20,7 +20,7 @@ const maxExtensions = 128
 // maxRawBytes bounds the bytes that are kept of an extension that this version does not know.
 const maxRawBytes = 1024
 
-// rawName is the attribute that has these bytes.
+// rawName is the name of the attribute with the bytes of such an extension.
 const rawName = "raw"
 
 // Extension is one Token-2022 extension of a mint.
@@ -34,8 +34,8 @@ type Extension struct {
 	// version does not know has two instead: raw (hexadecimal, at most 1,024 bytes) and raw_length.
 	// token_metadata has only those of TokenMetadata.attributes.
 	Attributes []Attribute
-	// Value are the bytes that Attributes tell, of an extension of fixed size whose type and length
-	// this version knows; nil for any other.
+	// Value has the extension's bytes if its size is fixed and this version knows its type and
+	// length. It is nil for any other extension.
 	Value []byte
 }
 
@@ -59,8 +59,8 @@ const (
 	typeTokenMetadata   = 19
 )
 
-// ExtensionName is the snake-case name of Token-2022's extension type, of mints and of accounts, or
-// unknown_N.
+// ExtensionName returns the snake-case name of Token-2022's extension type, of mints and of
+// accounts, or unknown_N.
 func ExtensionName(extensionType uint16) string {
 	if int(extensionType) < len(extensionNames) {
 		return extensionNames[extensionType]
@@ -147,7 +147,7 @@ func RawExtension(set *eventspb.ExtensionSet) []byte {
 		return nil
 	}
 	value, _ := hex.DecodeString(attributes[0].GetValue())
-	return append(make([]byte, 0, len(value)+1), value...) // not nil
+	return append(make([]byte, 0, len(value)+1), value...) // not nil, also without bytes
 }
 
 func rawAttributes(value []byte) []Attribute {
@@ -169,8 +169,8 @@ const (
 	kindU64
 	kindI64
 	kindF64
-	kindCipher64
-	kindCipher36
+	kindCipher64 // an ElGamal ciphertext
+	kindCipher36 // an authenticated ciphertext of AES
 )
 
 func (k fieldKind) length() int {

@@ -20,8 +20,9 @@ var (
 // PDA_MARKER).
 const pdaMarker = "ProgramDerivedAddress"
 
-// maxSeeds is the first capacity for seeds: those of Metaplex, which are derived most.
-const maxSeeds = len("metadata") + 2*32
+// seedsCapacity is how many bytes are reserved for seeds: as many as the seeds of a Metaplex
+// address have, which is derived most often. Longer seeds make the slice grow.
+const seedsCapacity = len("metadata") + 2*32
 
 // MetaplexAddress returns the address of a mint's Metaplex metadata account: the program derived
 // address of ["metadata", program, mint] (mpl-token-metadata, Metadata::find_pda). ok is as in
@@ -34,7 +35,7 @@ func MetaplexAddress(mint pubkey.Key) (address pubkey.Key, ok bool) {
 // tried, two on average. ok is false if no bump gives an address off the curve, which happens for
 // one list of seeds in 2^256.
 func Derive(program pubkey.Key, seeds ...[]byte) (address pubkey.Key, ok bool) {
-	hashed := make([]byte, 0, maxSeeds+1+len(program)+len(pdaMarker))
+	hashed := make([]byte, 0, seedsCapacity+1+len(program)+len(pdaMarker))
 	for _, seed := range seeds {
 		hashed = append(hashed, seed...)
 	}
@@ -53,7 +54,7 @@ func Derive(program pubkey.Key, seeds ...[]byte) (address pubkey.Key, ok bool) {
 }
 
 // OnCurve reports whether an address is a point of the curve ed25519, so that somebody may have its
-// secret key. An address of a program never is.
+// secret key. A program derived address is never on the curve.
 func OnCurve(address pubkey.Key) bool {
 	_, err := new(edwards25519.Point).SetBytes(address[:])
 	return err == nil

@@ -58,8 +58,8 @@ func ParseTokenMetadata(value []byte) (TokenMetadata, error) {
 	return metadata, nil
 }
 
-// attributes are those of the extension's entry in the list of extensions. Name, symbol, URI and
-// the additional fields are only in TokenMetadata, since they can have 64 KiB.
+// attributes returns the attributes of the extension's entry in Mint.Extensions. Name, symbol, URI
+// and the additional fields are only in TokenMetadata, since they can have 64 KiB.
 func (t *TokenMetadata) attributes() []Attribute {
 	authority := ""
 	if t.UpdateAuthority != nil {

@@ -66,8 +66,8 @@ type Uses struct {
 // ParseMetaplex reads a metadata account in every version of its layout. The account's length does
 // not tell the version: accounts have 679, 607 or fewer bytes, and after the last field there are
 // zeros or the remains of an earlier, longer value. So the trailing fields are read as the program
-// itself reads them. Errors wrap ErrMalformed, or ErrOtherKind if the account is another kind of
-// the program's.
+// itself reads them. Errors wrap ErrMalformed, or ErrOtherKind if the program uses the account for
+// something else than metadata.
 func ParseMetaplex(data []byte) (MetaplexMetadata, error) {
 	r := borsh.NewReader(data)
 	if key := r.U8(); r.Err() != nil || key != keyMetadataV1 {
@@ -131,6 +131,8 @@ func (m *MetaplexMetadata) readTrailer(r *borsh.Reader) {
 	m.readRuleSet(r)
 }
 
+// readRuleSet reads the programmable configuration. Its only known variant is 0, named V1, which
+// has a rule set.
 func (m *MetaplexMetadata) readRuleSet(r *borsh.Reader) {
 	if !r.Bool() || r.U8() != 0 {
 		return

@@ -7,9 +7,9 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// Layout of a token account of both programs behind mint, owner and amount
-// (spl-token-2022-interface, state.rs): who may spend, the state, the reserve of wrapped SOL, how
-// much may be spent, who may close.
+// Offsets in a token account of both programs (spl-token-2022-interface, state.rs). Behind mint,
+// owner and amount come the delegate, the state, the reserve of wrapped SOL, the delegated amount
+// and the close authority, in this order.
 const (
 	delegateAt        = 72
 	stateAt           = 108
@@ -24,7 +24,7 @@ const (
 // State is what a token account has beside owner and amount.
 type State struct {
 	Frozen bool
-	// Delegate may spend DelegatedAmount, which is raw; nil for nobody.
+	// Delegate is the key that may spend DelegatedAmount, in raw units; nil if there is none.
 	Delegate        *pubkey.Key
 	DelegatedAmount uint64
 }
@@ -35,7 +35,7 @@ func StateOf(data []byte) (State, bool) {
 		return State{}, false
 	}
 	state := State{Frozen: data[stateAt] == stateFrozen}
-	// What is behind an option that is not set, programs leave as it was.
+	// If the option is not set, the bytes behind it are what an earlier delegate left.
 	if binary.LittleEndian.Uint32(data[delegateAt:]) == 1 {
 		delegate := pubkey.Key(data[delegateAt+4 : delegateAt+4+pubkey.Size])
 		state.Delegate, state.DelegatedAmount = &delegate, binary.LittleEndian.Uint64(data[delegatedAmountAt:])

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// errUnknown is returned for an error that this version does not know, errForm for JSON that no
-// error has.
+// errUnknown means that this version does not know the transaction's error. errForm means that the
+// JSON does not have the form of a transaction's error.
 var (
 	errUnknown = errors.New("unknown transaction error")
 	errForm    = errors.New("no name of a transaction error, nor an object with one")
@@ -19,8 +19,9 @@ var (
 const maxUnknown = 4 << 10
 
 // Bincode is the inverse of JSON: it returns the bincode of a TransactionError that a node sent as
-// JSON. If this version does not know the name, the result is unknownName and the JSON. It returns
-// an error for JSON that no TransactionError has, and for an unknown one over maxUnknown.
+// JSON. If this version does not know the error's name, the result is unknownName followed by the
+// JSON. It returns an error for JSON that is no TransactionError, and for an unknown one of more
+// than maxUnknown bytes.
 func Bincode(text []byte) ([]byte, error) {
 	out, err := known(text)
 	if errors.Is(err, errUnknown) && len(text) <= maxUnknown {
@@ -35,7 +36,7 @@ func known(text []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if name == "bincode" {
+	if name == "bincode" { // JSON writes an unknown error in this form
 		var encoded string
 		if err := json.Unmarshal(carried, &encoded); err != nil {
 			return nil, errForm
@@ -122,7 +123,7 @@ func appendInstructionError(out []byte, text json.RawMessage) ([]byte, error) {
 	case "BorshIoError":
 		var text string
 		if carried == nil || json.Unmarshal(carried, &text) != nil {
-			return out, nil // since agave 3 it has no text
+			return out, nil // since agave 3 a BorshIoError has no text
 		}
 		out = binary.LittleEndian.AppendUint64(out, uint64(len(text)))
 		out = append(out, text...)

@@ -118,7 +118,7 @@ func (r *errorReader) instructionError() any {
 		}
 		return map[string]any{name: code}
 	case "BorshIoError":
-		// Before agave 3 it had a text, which nodes put into the JSON.
+		// Before agave 3 a BorshIoError had a text, which nodes put into the JSON.
 		if len(r.rest) >= 8 {
 			if n := binary.LittleEndian.Uint64(r.rest); n <= uint64(len(r.rest)-8) {
 				return map[string]any{name: strings.ToValidUTF8(string(r.rest[8:8+n]), "\ufffd")}

@@ -116,8 +116,8 @@ func appendAll(dst []byte, list [][]byte) []byte {
 	return dst
 }
 
-// lengths writes lengths as compact-u16: seven bits in each byte, lowest first. over says that one
-// did not fit.
+// lengths writes lengths as compact-u16: seven bits in each byte, lowest first. over is set once a
+// length does not fit.
 type lengths struct {
 	dst  []byte
 	over bool

@@ -6,7 +6,8 @@ import (
 	"math/bits"
 )
 
-// Bits of a config mask, which say what the config has. Both bits of the fee are set, or neither.
+// Bits of a config mask, which say which members the config has. Both bits of the fee are set, or
+// neither.
 const (
 	maskFee    = 1<<0 | 1<<1
 	maskUnits  = 1 << 2
@@ -16,10 +17,10 @@ const (
 )
 
 // Config is what a version-1 transaction asks of the runtime, in place of instructions of the
-// Compute Budget program. A member that is not set is nil. The runtime takes nil as 0, but for the
-// heap, of which there are then 32 KiB.
+// Compute Budget program. A member that is not set is nil. The runtime takes nil as 0, but a nil
+// HeapSize as 32 KiB.
 type Config struct {
-	// PriorityFee is paid in all, in lamports.
+	// PriorityFee is the fee for the whole transaction, in lamports.
 	PriorityFee *uint64
 	// ComputeUnitLimit is in compute units. LoadedAccountsDataSizeLimit and HeapSize are in bytes.
 	ComputeUnitLimit            *uint32
@@ -37,8 +38,8 @@ func (c Config) MarshalJSON() ([]byte, error) {
 	}(c))
 }
 
-// UnitPrice is what the transaction pays for a compute unit in micro-lamports, rounded down; 0
-// without a limit of units (agave, compute_unit_price_in_microlamports).
+// UnitPrice returns what the transaction pays for a compute unit in micro-lamports, rounded down; 0
+// without a ComputeUnitLimit (agave, compute_unit_price_in_microlamports).
 func (c Config) UnitPrice() uint64 {
 	if c.PriorityFee == nil || c.ComputeUnitLimit == nil || *c.ComputeUnitLimit == 0 {
 		return 0

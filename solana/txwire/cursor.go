@@ -33,9 +33,9 @@ func (c *cursor) uint32() uint32 {
 	return 0
 }
 
-// uint32If reads a number if it is there; nil otherwise.
-func (c *cursor) uint32If(there bool) *uint32 {
-	if !there {
+// uint32If reads a number if present is true; otherwise it returns nil.
+func (c *cursor) uint32If(present bool) *uint32 {
+	if !present {
 		return nil
 	}
 	n := c.uint32()
@@ -60,7 +60,7 @@ func (c *cursor) length() int {
 	return 0
 }
 
-// chunks appends n chunks of a size to list.
+// chunks appends n chunks of size bytes to list.
 func (c *cursor) chunks(list [][]byte, n, size int) [][]byte {
 	raw := c.take(n * size)
 	for ; len(raw) > 0; raw = raw[size:] {

@@ -6,8 +6,8 @@ import (
 )
 
 // The runtime's limits on version 1 (solana-runtime-transaction 4.5, transaction_limits.rs;
-// SIMD-0385). SIMD-0596 will raise the number of addresses, so readers of blocks must not refuse
-// what is above them.
+// SIMD-0385). SIMD-0596 will raise the number of addresses, so readers of blocks must not refuse a
+// transaction above these limits.
 const (
 	maxV1Signers      = 12
 	maxV1Keys         = 64
@@ -16,9 +16,10 @@ const (
 	heapStep          = 1 << 10
 )
 
-// CheckLimits returns ErrLimit if the runtime would refuse the transaction, which has size bytes,
-// although Parse accepts it. It is for what is built and sent here. A node counts duplicate keys
-// from lookup tables too, which this does not see.
+// CheckLimits returns ErrLimit if the runtime would refuse the transaction, although Parse accepts
+// it. size is the transaction's length in bytes. It is for transactions that are built and sent
+// here. A node also refuses duplicates among the addresses from lookup tables, which CheckLimits
+// cannot see.
 func (t *Transaction) CheckLimits(size int) error {
 	over := func(n, most int, what string) error {
 		return fmt.Errorf("%w: %d %s, at most %d", ErrLimit, n, what, most)

@@ -2,8 +2,9 @@ package txwire
 
 import "encoding/binary"
 
-// First bytes. Below firstVersioned it is the number of signatures. Version 1 begins with its own
-// version; a message of version 0 begins with it behind the signatures.
+// First bytes of a transaction. A first byte below firstVersioned is the number of signatures. A
+// transaction of version 1 begins with firstV1. In a transaction of version 0, firstVersioned
+// begins the message, which is behind the signatures.
 const (
 	firstVersioned = 0x80
 	firstV1        = firstVersioned | byte(V1)
@@ -44,7 +45,8 @@ func (t *Transaction) Parse(data []byte) error {
 	return t.check()
 }
 
-// parseOld reads the envelope of legacy and version 0: signatures, then the message.
+// parseOld reads a transaction of legacy or version 0: signatures, then the message. If the bytes
+// end too early, it sets c.bad and returns no error.
 func (t *Transaction) parseOld(c *cursor) error {
 	t.Signatures = c.chunks(t.Signatures, c.length(), SignatureSize)
 	if len(c.data) > 0 && c.data[0] >= firstVersioned {
@@ -78,7 +80,8 @@ func (t *Transaction) parseOld(c *cursor) error {
 	return nil
 }
 
-// parseV1 reads a transaction of version 1. Its signatures are at the end, without a count.
+// parseV1 reads a transaction of version 1. Its signatures are at the end, without a count. If the
+// bytes end too early or the config mask is wrong, it sets c.bad.
 func (t *Transaction) parseV1(c *cursor) {
 	t.Version = Version(c.byte() & 0x7f)
 	t.Header = Header{c.byte(), c.byte(), c.byte()}
@@ -107,7 +110,7 @@ func (t *Transaction) parseV1(c *cursor) {
 	t.Signatures = c.chunks(t.Signatures, int(t.Header.Signers), SignatureSize)
 }
 
-// check is agave's sanitize: counts and indexes that contradict each other.
+// check refuses counts and indexes that contradict each other, as agave's sanitize does.
 func (t *Transaction) check() error {
 	h, keys, all := t.Header, len(t.Keys), len(t.Keys)+t.loaded()
 	switch {

@@ -36,8 +36,8 @@ func (v Version) String() string {
 	return strconv.Itoa(int(v))
 }
 
-// MaxBytes is how long a transaction of the version may be: a packet of 1,232 bytes
-// (solana-packet, PACKET_DATA_SIZE), or 4,096 (SIMD-0296).
+// MaxBytes is how long a transaction of the version may be: a packet of 1,232 bytes (solana-packet,
+// PACKET_DATA_SIZE), or 4,096 bytes from version 1 on (SIMD-0296).
 func (v Version) MaxBytes() int {
 	if v >= V1 {
 		return 4096
@@ -51,39 +51,40 @@ const (
 	KeySize       = 32
 )
 
-// Transaction is a transaction in its parts. Those that its version does not have are empty.
+// Transaction is a transaction in its parts. A part that its version does not have is empty.
 type Transaction struct {
 	Version Version
 	// Signatures have 64 bytes each. The first one is the transaction's id.
 	Signatures [][]byte
 	Header     Header
-	// Config is that of version 1.
+	// Config is a part of version 1 only.
 	Config Config
 	// Keys have 32 bytes each: writable signers, of which the first pays, readonly signers, other
-	// writable accounts, other readonly accounts. Those from lookup tables are not among them.
+	// writable accounts, other readonly accounts. Addresses from lookup tables are not in Keys.
 	Keys [][]byte
 	// Lifetime is the recent blockhash, or the nonce in its place; 32 bytes.
 	Lifetime     []byte
 	Instructions []Instruction
-	// Lookups are those of version 0.
+	// Lookups are a part of version 0 only.
 	Lookups []Lookup
 }
 
 // Header counts the first keys.
 type Header struct {
-	// Signers is how many keys sign; ReadonlySigners and ReadonlyOthers, how many of those that
-	// sign and of those that do not are readonly.
+	// Signers is how many keys sign. ReadonlySigners is how many of these are readonly, and
+	// ReadonlyOthers how many of the keys that do not sign are readonly.
 	Signers, ReadonlySigners, ReadonlyOthers uint8
 }
 
-// Instruction is an outer instruction. Program and Accounts are places among the keys, followed by
-// the addresses from lookup tables.
+// Instruction is an outer instruction. Program, and each byte of Accounts, is an index into the
+// keys followed by the addresses from lookup tables.
 type Instruction struct {
 	Program        uint8
 	Accounts, Data []byte
 }
 
-// Lookup takes addresses from a lookup table.
+// Lookup takes addresses from a lookup table. Table is the table's address. Each byte of Writable
+// and Readonly is an index into the table.
 type Lookup struct {
 	Table              []byte
 	Writable, Readonly []byte
@@ -116,7 +117,7 @@ func (t *Transaction) Reset() {
 	*t = Transaction{Version: Legacy, Signatures: t.Signatures[:0], Keys: t.Keys[:0], Instructions: t.Instructions[:0], Lookups: t.Lookups[:0]}
 }
 
-// loaded counts the addresses that come from lookup tables.
+// loaded returns how many addresses come from lookup tables.
 func (t *Transaction) loaded() (n int) {
 	for i := range t.Lookups {
 		n += len(t.Lookups[i].Writable) + len(t.Lookups[i].Readonly)

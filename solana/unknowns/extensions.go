@@ -5,7 +5,8 @@ import (
 	"github.com/mintlake/mintlake/solana/tokenaccount"
 )
 
-// Extensions counts the extensions of a mint that were kept raw.
+// Extensions counts the extensions of a mint that were kept as raw bytes, because this version
+// could not read them.
 func (b *Book) Extensions(mint *eventspb.MintAccount, at Sighting) {
 	if b == nil {
 		return

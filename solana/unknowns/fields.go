@@ -12,7 +12,7 @@ import (
 const maxFields = 16
 
 // Fields counts the fields of a decoded message that its generated code lacks. It does not look
-// into the messages in it. It costs next to nothing if there are none.
+// into nested messages. It costs next to nothing if there are no such fields.
 func (b *Book) Fields(m protoreflect.Message, at Sighting) {
 	rest := m.GetUnknown()
 	if b == nil || len(rest) == 0 {

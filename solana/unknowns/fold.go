@@ -15,7 +15,7 @@ import (
 // maxSources is how many sources of one name are kept.
 const maxSources = 8
 
-// Known is what all processes have told of one name.
+// Known adds up what all processes have reported about one unknown name.
 type Known struct {
 	Kind  string `json:"kind"`
 	Name  string `json:"name"`
@@ -28,21 +28,22 @@ type Known struct {
 	// FirstSlot and LastSlot are nil if no slot is known.
 	FirstSlot *uint64 `json:"first_slot"`
 	LastSlot  *uint64 `json:"last_slot"`
-	// Sample is the first sample that was told, SampleBytes its whole length, SamplePlace where it
-	// was.
+	// Sample is the first sample that was reported, cut to MaxSample. SampleBytes is its length
+	// before the cut, and SamplePlace where it was met.
 	Sample      []byte `json:"-"`
 	SampleBytes uint64 `json:"-"`
 	SamplePlace string `json:"-"`
 }
 
-// Fold adds up records of registry.unknowns.v1. The zero value is an empty one. Its bounds are
-// those of a Book; kinds of newer writers share one kind.
+// Fold adds up records of registry.unknowns.v1. The zero value is an empty Fold. It keeps as many
+// names of a kind as a Book. Kinds that only newer versions write are counted as the kind Other. It
+// is safe for concurrent use.
 type Fold struct {
 	mu    sync.Mutex
 	kinds map[string]map[string]*Known
 }
 
-// Add takes the value of a record. It drops one that is malformed.
+// Add adds the value of a record. It ignores a malformed value.
 func (f *Fold) Add(value []byte) {
 	message := new(eventspb.Unknown)
 	if proto.Unmarshal(value, message) != nil || message.GetName() == "" {
@@ -82,7 +83,7 @@ func (k *Known) add(message *eventspb.Unknown) {
 	}
 	source := clean(message.GetSource())
 	if i, found := slices.BinarySearch(k.Sources, source); !found && len(k.Sources) < maxSources {
-		// A new slice: documents that were returned share the old one.
+		// A new slice: copies that List returned share the old one.
 		k.Sources = slices.Insert(slices.Clone(k.Sources), i, source)
 	}
 	if k.SampleBytes == 0 {

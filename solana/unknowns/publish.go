@@ -24,8 +24,8 @@ const (
 )
 
 // Run writes what is new in the book to registry.unknowns.v1 until ctx ends: a new name within
-// seconds, the growth of its count every ten minutes and at the end. If Kafka does not take it, it
-// tries again. It returns nil.
+// seconds, the growth of its count every ten minutes and at the end. It writes again what Kafka did
+// not take. It always returns nil.
 func (b *Book) Run(ctx context.Context, producer kafka.RecordProducer) error {
 	for wait := tellEvery; pause.For(ctx, wait) == nil; {
 		wait = tellEvery
@@ -40,15 +40,16 @@ func (b *Book) Run(ctx context.Context, producer kafka.RecordProducer) error {
 	return nil
 }
 
-// part is what a record says of an entry.
+// part is an entry and the count that a record reports of it.
 type part struct {
 	e     *entry
-	count uint64 // of the entry, when the record was made
+	count uint64 // the entry's count when the record was made
 }
 
-// tell writes the entries whose last record is at least again old.
-func (b *Book) tell(ctx context.Context, producer kafka.RecordProducer, again time.Duration) error {
-	parts, records := b.untold(again)
+// tell writes a record of each entry whose count has grown, if it has no record yet or its last
+// record is at least minAge old.
+func (b *Book) tell(ctx context.Context, producer kafka.RecordProducer, minAge time.Duration) error {
+	parts, records := b.untold(minAge)
 	if len(parts) == 0 {
 		return nil
 	}
@@ -65,12 +66,13 @@ func (b *Book) tell(ctx context.Context, producer kafka.RecordProducer, again ti
 	return nil
 }
 
-func (b *Book) untold(again time.Duration) (parts []part, records []kafka.Record) {
+// untold returns the entries that tell writes, with their records, in the order of their keys.
+func (b *Book) untold(minAge time.Duration) (parts []part, records []kafka.Record) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, names := range b.kinds {
 		for _, e := range names {
-			if e.count > e.told && (e.told == 0 || b.now().Sub(e.toldAt) >= again) {
+			if e.count > e.told && (e.told == 0 || b.now().Sub(e.toldAt) >= minAge) {
 				parts = append(parts, part{e, e.count})
 			}
 		}
@@ -92,7 +94,7 @@ func (e *entry) record() kafka.Record {
 	if e.told == 0 {
 		message.Sample, message.SampleBytes, message.SamplePlace = e.first.Sample, uint64(e.sampleBytes), e.first.Place
 	}
-	// Marshal fails only for a text that is not valid UTF-8, and all are valid.
+	// Marshal fails only for a text that is not valid UTF-8, and clean has made all texts valid.
 	value, _ := proto.MarshalOptions{Deterministic: true}.Marshal(message)
 	return kafka.Record{
 		Topic: schemas.TopicUnknowns, Key: []byte(e.key()), Value: value,

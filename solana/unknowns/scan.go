@@ -11,14 +11,16 @@ import (
 )
 
 const (
-	// scanEvery is how many blocks or transactions share one look into them, which takes a third of
-	// the time of parsing. What a newer server adds is in most of them, so the next look finds it.
+	// scanEvery is the number of blocks or transactions of which a Scanner looks into one. A look
+	// takes a third of the time of parsing. A field that a newer server adds is in most messages,
+	// so a later look finds it.
 	scanEvery = 32
 	// scanDepth bounds how deep messages may lie in each other. Those of Geyser have 8 levels.
 	scanDepth = 16
 	// maxFound bounds how many different unknowns of one message are noted.
 	maxFound = 16
-	// maxNumber bounds the field numbers that a shape has: those of Geyser are below 32.
+	// maxNumber bounds the field numbers that a shape has, one bit each in a word. Those of Geyser
+	// are below 32.
 	maxNumber = 64
 )
 
@@ -29,24 +31,25 @@ type Scanner struct {
 	book   *Book
 	source string
 	root   *shape
-	// sampled has a bit for each field of the root into which only some looks go.
+	// sampled has a bit for each field of the root that only one look in scanEvery goes into. looks
+	// counts these fields.
 	sampled uint64
 	looks   atomic.Uint64
 }
 
-// shape is what is known of a type of messages.
+// shape is what the generated code knows of a message type.
 type shape struct {
 	name string
-	// known has a bit for each field. messages are the shapes of those that are messages, enums the
-	// enumerations that are checked.
+	// known has a bit for each field number. messages has the shapes of the fields that are
+	// messages, and enums the enumerations that are checked, both by field number.
 	known    uint64
 	messages [maxNumber]*shape
 	enums    [maxNumber]*enum
-	// slot is the number of the field slot; 0 if there is none.
+	// slot is the number of the field named slot; 0 if there is none.
 	slot protowire.Number
 }
 
-// enum is an enumeration whose unknown values are of a kind.
+// enum is an enumeration that is checked. Its unknown values are noted as kind.
 type enum struct {
 	kind   Kind
 	values protoreflect.EnumValueDescriptors
@@ -55,8 +58,8 @@ type enum struct {
 // enumKinds are the enumerations that are checked, by their name in the package.
 var enumKinds = map[protoreflect.Name]Kind{"SlotStatus": SlotStatus, "RewardType": RewardType}
 
-// NewScanner returns a scanner of messages of one type; nil if book is. Into the fields sampled of
-// such a message only one look in scanEvery goes.
+// NewScanner returns a scanner for messages of the type root; nil if book is nil. Only one look in
+// scanEvery goes into the fields sampled of such a message.
 func NewScanner(book *Book, source string, root protoreflect.MessageDescriptor, sampled ...protowire.Number) *Scanner {
 	if book == nil {
 		return nil
@@ -68,6 +71,8 @@ func NewScanner(book *Book, source string, root protoreflect.MessageDescriptor, 
 	return s
 }
 
+// shapeOf returns the shape of a message type. made has the shapes made so far, since a type may
+// contain itself.
 func shapeOf(m protoreflect.MessageDescriptor, made map[protoreflect.FullName]*shape) *shape {
 	if s := made[m.FullName()]; s != nil {
 		return s
@@ -93,23 +98,23 @@ func shapeOf(m protoreflect.MessageDescriptor, made map[protoreflect.FullName]*s
 	return s
 }
 
-// found is an unknown of a message.
+// found is something unknown in a message of the shape in.
 type found struct {
 	kind   Kind
 	in     *shape
-	number int64 // of the field, or the value of the enumeration
+	number int64 // the field's number, or the value of the enumeration
 	sample []byte
 }
 
-// scan is one look.
+// scan is the state of one Look.
 type scan struct {
-	deep bool
-	slot uint64
+	deep bool   // whether the look goes into the sampled fields
+	slot uint64 // the first slot in the message; 0 before one is met
 	list []found
 }
 
-// Look looks through a message and notes what is unknown: each once, however often the message has
-// it. It ends where the message is malformed.
+// Look looks through a message and notes each unknown once, however often the message has it. It
+// ends where the message is malformed.
 func (s *Scanner) Look(message []byte) {
 	if s == nil {
 		return
@@ -143,7 +148,7 @@ func (l *scan) message(in *shape, message []byte, depth int) {
 	}
 }
 
-// field looks at a field of a message. rest begins with it.
+// field looks at one field of a message. rest is the message from the start of this field on.
 func (l *scan) field(in *shape, f *protofields.Fields, rest []byte, depth int) {
 	raw := rest[:len(rest)-len(f.Rest)]
 	if f.Number >= maxNumber || in.known&(1<<f.Number) == 0 {

@@ -56,9 +56,10 @@ const (
 	MaxNames = 64
 	// MaxName is the most bytes of a name, and of a sample's place.
 	MaxName = 120
-	// MaxSample is the most bytes that are kept of a sample: as many as a transaction has.
+	// MaxSample is the most bytes that are kept of a sample: as many as a transaction of version 1
+	// may have.
 	MaxSample = 4096
-	// Other is the name of what found no place among MaxNames.
+	// Other is the name under which further names of a kind are counted once MaxNames are kept.
 	Other = "other"
 )
 
@@ -68,7 +69,7 @@ type Sighting struct {
 	Source string
 	// Slot is 0 if it is not known.
 	Slot uint64
-	// Place is such as a signature, an account or a method; may be empty.
+	// Place is, for example, a signature, an account or a method. It may be empty.
 	Place string
 	// Sample are the bytes that were not understood. Note copies what it keeps.
 	Sample []byte
@@ -80,16 +81,16 @@ type Book struct {
 	counter *prometheus.CounterVec
 	now     func() time.Time
 
-	kinds map[Kind]map[string]*entry // has all kinds from the start
-	mu    sync.Mutex                 // guards the entries by name
+	kinds map[Kind]map[string]*entry // by kind and name; the outer map never changes after New
+	mu    sync.Mutex                 // guards the inner maps and their entries
 }
 
 // entry is what the book has of one name.
 type entry struct {
 	kind                Kind
 	name                string
-	first               Sighting // Sample is cut
-	sampleBytes         int
+	first               Sighting // its Sample is cut to MaxSample
+	sampleBytes         int      // of the sample before the cut
 	firstSeen, lastSeen time.Time
 	lastSlot            uint64
 	count               uint64
@@ -115,8 +116,8 @@ func New(log *slog.Logger, registerer prometheus.Registerer) (*Book, error) {
 	return b, counters.Register(registerer, b.counter)
 }
 
-// Note counts something unknown, and keeps the first sample of each name. It drops what is of none
-// of Kinds.
+// Note counts something unknown, and keeps the first sample of each name. It ignores a kind that is
+// not in Kinds.
 func (b *Book) Note(kind Kind, name string, at Sighting) {
 	if b == nil || b.kinds[kind] == nil {
 		return
@@ -133,8 +134,9 @@ func (b *Book) Note(kind Kind, name string, at Sighting) {
 	e.lastSeen, e.lastSlot = b.now(), max(e.lastSlot, at.Slot)
 }
 
-// enter returns the entry of a name that is new, or too long, or came after MaxNames. The caller
-// holds mu.
+// enter returns the entry for a name that has none as it is written. It cleans the name, takes
+// Other in its place if MaxNames are kept already, and makes an entry if there is still none. The
+// caller holds mu.
 func (b *Book) enter(names map[string]*entry, kind Kind, name string, at Sighting) *entry {
 	if name = clean(name); len(names) >= MaxNames && names[name] == nil {
 		name = Other

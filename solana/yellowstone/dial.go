@@ -41,7 +41,8 @@ const window = 8 << 20
 // Connect makes a connection. It does no I/O before the first call.
 //
 // gRPC's keepalive is off: it reads the wall clock, and ends healthy connections within half a
-// minute after that was set back. Callers give up a stream that is silent, by a timer.
+// minute after that clock was set back. Instead, callers end a stream that is silent for too long,
+// with a timer of their own.
 func (s Server) Connect(options ...grpc.DialOption) (*grpc.ClientConn, error) {
 	creds, port := insecure.NewCredentials(), s.URL.Port()
 	if s.URL.Scheme == "https" {

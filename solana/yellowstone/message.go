@@ -19,7 +19,8 @@ func VersionOf(m *pb.Message) txwire.Version {
 	return txwire.Legacy
 }
 
-// ConfigOf returns the config of a message; an empty one if it has none. It shares its memory.
+// ConfigOf returns the config of a message; an empty one if it has none. The result shares the
+// message's memory.
 func ConfigOf(m *pb.Message) txwire.Config {
 	c := m.GetConfig()
 	if c == nil {
@@ -28,7 +29,8 @@ func ConfigOf(m *pb.Message) txwire.Config {
 	return txwire.Config{PriorityFee: c.PriorityFee, ComputeUnitLimit: c.ComputeUnitLimit, LoadedAccountsDataSizeLimit: c.LoadedAccountsDataSizeLimit, HeapSize: c.HeapSize}
 }
 
-// TransactionOf returns a transaction as the protocol has it. It shares its memory.
+// TransactionOf converts a transaction to the protocol's message. The result shares the
+// transaction's memory.
 func TransactionOf(t *txwire.Transaction) *pb.Transaction {
 	h := t.Header
 	m := &pb.Message{

@@ -18,14 +18,14 @@ import (
 type Refused []protoreflect.FullName
 
 // UnknownField returns an error that names a field in m, or in a message inside it, that the
-// generated code does not know or that is refused; nil if there is none. A filter must not be
-// served without such conditions: the client would get updates that it did not ask for, most often
-// all of them.
+// generated code does not know or that is refused; nil if there is none. A server must not serve a
+// filter without the conditions in such fields: the client would get updates that it did not ask
+// for, most often all of them.
 func (r Refused) UnknownField(m proto.Message) error {
 	return r.inMessage(m.ProtoReflect(), "")
 }
 
-// inMessage checks a message. path leads to it, for the error.
+// inMessage checks a message. path says in the error text where the message is.
 func (r Refused) inMessage(m protoreflect.Message, path string) error {
 	name := m.Descriptor().Name()
 	if raw := m.GetUnknown(); len(raw) > 0 {

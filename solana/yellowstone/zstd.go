@@ -17,7 +17,7 @@ const (
 	// zstdWindow is the largest window that a received frame may ask for: the size that RFC 8878,
 	// 3.1.1.1.2, recommends every decoder to support.
 	zstdWindow = 8 << 20
-	// zstdSent is the window of the frames that are sent here: few updates are larger.
+	// zstdSent is the window of the frames that this process sends: few updates are larger.
 	zstdSent = 256 << 10
 	// zstdKept is the largest buffer that is put back into the pool.
 	zstdKept = 256 << 10
