@@ -8,12 +8,13 @@ import (
 )
 
 // memberBound is the key in fields under which expand keeps the threshold of a quote that was sent
-// back. No parameter has this name, so a client cannot set it.
+// back: the least out, or with exact_out the most in. No parameter has this name, so a client
+// cannot set it.
 const memberBound = "quote.bound"
 
-// sentBack is a quote of ours that the client sends back, in our own format (the upper half) or in
-// Jupiter's. Only its parameters and its threshold are used; the route is computed again from the
-// present state.
+// sentBack is a quote of this API that the client sends back. The upper fields are those of our own
+// format, the lower ones those of Jupiter's format. Only its parameters and its threshold are used.
+// The route is computed again from the present state.
 type sentBack struct {
 	SourceMint   string      `json:"src_mint"`
 	TargetMint   string      `json:"dst_mint"`
@@ -37,9 +38,9 @@ type sentBack struct {
 	} `json:"platformFee"`
 }
 
-// expand replaces a quote that was sent back by its parameters and its threshold. Fields without a
-// quote are returned unchanged. It is an error if the client also gives a parameter that is part of
-// the quote.
+// expand replaces the parameter quote, which is a quote that the client sends back, with the
+// parameters and the threshold of that quote. Fields without the parameter quote are returned
+// unchanged. It is an error if the client also gives a parameter that is part of the quote.
 func (f fields) expand() (fields, error) {
 	name, text := f.get(fieldQuote)
 	if text == "" {
@@ -90,9 +91,9 @@ func (f fields) expand() (fields, error) {
 	return out, nil
 }
 
-// answeredBy returns an error if a JSON value has a member, at whatever depth, that answers of type
-// t do not have, or has one twice: what such a member asks for would be ignored. path names the
-// value in the error.
+// answeredBy returns an error if value, which is valid JSON, has a member at any depth that the
+// type t of an answer does not have, or has a member twice. What such a member asks for would be
+// ignored. path names value in the error.
 func answeredBy(path string, value []byte, t reflect.Type) error {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -125,7 +126,8 @@ func answeredBy(path string, value []byte, t reflect.Type) error {
 	return badRequest("%s must be as this API answered it", path)
 }
 
-// membersOf returns the types of the members that a struct has as JSON, by their names.
+// membersOf returns the types of the fields of a struct by their JSON names, those of embedded
+// structs too.
 func membersOf(t reflect.Type) map[string]reflect.Type {
 	members := map[string]reflect.Type{}
 	for _, f := range reflect.VisibleFields(t) {

@@ -6,8 +6,8 @@ type listed struct {
 	Name, Label string
 }
 
-// catalogue lists the venues that clients may name. GET /api/v2/venues shows those that this server
-// does not quote as unverified.
+// catalogue lists the venues that clients may name. GET /api/v2/venues lists all of them. A venue
+// that this server does not quote has the status unverified there.
 var catalogue = []listed{
 	{"raydium_cpmm", "Raydium CP"},
 	{"raydium_amm_v4", "Raydium"},
@@ -25,7 +25,7 @@ var catalogue = []listed{
 	{"orca_whirlpool", "Whirlpool"},
 }
 
-// venueNamed returns the name of a venue that is given by name or label.
+// venueNamed returns the name of the venue whose name or label is text, or false if there is none.
 func venueNamed(text string) (string, bool) {
 	for _, v := range catalogue {
 		if text == v.Name || text == v.Label {
@@ -35,7 +35,8 @@ func venueNamed(text string) (string, bool) {
 	return "", false
 }
 
-// label returns the label of a venue; its name if it has none.
+// label returns the label of the venue with this name, or the name itself if the catalogue does not
+// have it.
 func label(name string) string {
 	for _, v := range catalogue {
 		if v.Name == name {

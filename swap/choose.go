@@ -23,7 +23,7 @@ type choice struct {
 	// slot is the oldest slot of the plan's pools.
 	slot uint64
 	// amountIn is what the user sells, amountOut what he receives. maxIn and minOut are the limits
-	// that the chain enforces. fee is the platform's; amountOut is without it.
+	// that the chain enforces. fee is the platform's fee, which amountOut does not include.
 	amountIn, maxIn, amountOut, minOut, fee uint64
 	venues                                  []VenueReport
 	// made is the transaction; nil if there is none.
@@ -31,7 +31,7 @@ type choice struct {
 }
 
 // covered returns an error if the request allows only certain venues (dexes) and none of them is in
-// known, the venues of this server. Excluded venues are not looked at.
+// known, the venues of this server. It ignores r.excluded.
 func (r *request) covered(known map[string]bool) error {
 	if len(r.dexes) == 0 {
 		return nil
@@ -49,8 +49,9 @@ func (r *request) allows(name string) bool {
 	return !r.excluded[name] && (len(r.dexes) == 0 || r.dexes[name])
 }
 
-// choose returns the best plan that fits a transaction. If none fits, it returns the error of the
-// best one. It is also an error if the plan breaks the promise of a quote that was sent back.
+// choose returns the best plan that fits a transaction. First it waits for the client's turn to
+// search. If no plan fits, it returns the error of the best one. It is also an error if the plan
+// breaks the promise of a quote that was sent back.
 func (s *Server) choose(ctx context.Context, r *request, v *view) (*choice, error) {
 	if err := s.turn(ctx); err != nil {
 		return nil, away(err)
@@ -64,15 +65,16 @@ func (s *Server) choose(ctx context.Context, r *request, v *view) (*choice, erro
 	}
 	c, err := s.fitting(r, v, answer.Plans)
 	if errors.Is(err, txn.ErrTooLarge) {
-		// Swaps with arrays name the most accounts: a route without them may fit.
-		if smaller, none := s.search(r, v.without(s.arrayed)); none == nil {
-			if c, none = s.fitting(r, v, smaller.Plans); none == nil {
+		// Swaps on pools that keep their liquidity in arrays name the most accounts. A route
+		// without such pools may fit.
+		if smaller, failed := s.search(r, v.without(s.arrayed)); failed == nil {
+			if c, failed = s.fitting(r, v, smaller.Plans); failed == nil {
 				err = nil
 			}
 		}
 	}
 	if err != nil {
-		return nil, s.would(r, v, answer, err)
+		return nil, s.suggestVersion1(r, v, answer, err)
 	}
 	c.venues = reports
 	return c, c.keeps(r)
@@ -92,10 +94,10 @@ func (s *Server) search(r *request, graph *router.Graph) (*router.Answer, error)
 	})
 }
 
-// fitting returns the first of the plans that fits a transaction. If none does, it returns the
-// error of the first.
+// fitting returns the first of the plans that fits a transaction. If no plan fits, it returns the
+// error of the first plan.
 func (s *Server) fitting(r *request, v *view, plans []router.Plan) (*choice, error) {
-	var without error
+	var first error
 	for _, plan := range plans {
 		c := &choice{view: v, plan: plan}
 		c.settle(r)
@@ -111,36 +113,36 @@ func (s *Server) fitting(r *request, v *view, plans []router.Plan) (*choice, err
 		if !errors.Is(err, txn.ErrTooLarge) && !errors.Is(err, venue.ErrStopped) {
 			return nil, err
 		}
-		without = cmp.Or(without, err)
+		first = cmp.Or(first, err)
 	}
-	return nil, without
+	return nil, first
 }
 
-// would adds to the error of plans that do not fit a transaction, whether one of version 1 would
-// carry one of them.
-func (s *Server) would(r *request, v *view, answer *router.Answer, without error) error {
-	if r.version == txwire.V1 || !errors.Is(without, txn.ErrTooLarge) {
-		return without
+// suggestVersion1 returns refusal, the error of choosing a plan. If the reason is that no plan fits
+// a transaction, and a transaction of version 1 would carry one of them, the error says so.
+func (s *Server) suggestVersion1(r *request, v *view, answer *router.Answer, refusal error) error {
+	if r.version == txwire.V1 || !errors.Is(refusal, txn.ErrTooLarge) {
+		return refusal
 	}
 	larger := *r
 	larger.version = txwire.V1
 	for _, plan := range answer.Plans {
 		c := &choice{view: v, plan: plan}
 		if c.settle(&larger); txn.Fits(s.build(&larger, c)) == nil {
-			return fmt.Errorf("%w; one of version 1 would carry it: %s=1", without, fieldVersion)
+			return fmt.Errorf("%w; one of version 1 would carry it: %s=1", refusal, fieldVersion)
 		}
 	}
-	return without
+	return refusal
 }
 
-// surelyFits returns whether the transaction of a plan fits, without building it. Mostly it does if
-// the plan is one swap.
+// surelyFits returns whether it is certain, without building it, that the transaction of a plan
+// fits. For a plan of one swap it mostly is.
 func surelyFits(r *request, plan *router.Plan) bool {
 	swaps, accounts := 0, 0
 	for i := range plan.Routes {
 		for j := range plan.Routes[i].Legs {
 			quote := &plan.Routes[i].Legs[j].Quote
-			if quote.Accounts == 0 {
+			if quote.Accounts == 0 { // the quote does not tell how many accounts the swap names
 				return false
 			}
 			swaps, accounts = swaps+1, accounts+int(quote.Accounts)
@@ -149,8 +151,8 @@ func surelyFits(r *request, plan *router.Plan) bool {
 	return txn.SurelyFits(swaps, accounts, uint64(plan.ComputeUnits), r.maxAccounts)
 }
 
-// mostSwaps returns how many swaps a plan may have in a transaction of a version. Of most venues,
-// fewer fit.
+// mostSwaps returns how many swaps a plan may have in a transaction of a version. Swaps of most
+// venues are so large that fewer fit.
 func mostSwaps(version txwire.Version) int {
 	if version == txwire.V1 {
 		return 10
@@ -162,8 +164,8 @@ func mostSwaps(version txwire.Version) int {
 // first and the second swap before the transaction fails.
 const leastSlack = 10
 
-// unitPrice returns the price of a compute unit for a request; 0 if the request fixes the whole
-// priority fee.
+// unitPrice returns the price of a compute unit for a request, in millionths of a lamport. It is 0
+// if the request fixes the whole priority fee: more units then cost nothing more.
 func (s *Server) unitPrice(r *request) uint64 {
 	if r.priorityFee != nil {
 		return 0
@@ -225,8 +227,8 @@ func (s *Server) reportsOf(r *request, v *view, answer *router.Answer) []VenueRe
 		return &reports[at]
 	}
 	refuse := func(name string, pool venue.Key, err error) {
-		if of := report(name); len(of.Refused) < maxRefusals {
-			of.Refused = append(of.Refused, PoolRefusal{pool.String(), codeOf(err), err.Error()})
+		if entry := report(name); len(entry.Refused) < maxRefusals {
+			entry.Refused = append(entry.Refused, PoolRefusal{pool.String(), codeOf(err), err.Error()})
 		}
 	}
 	direct := v.graph.Between(r.source, r.target)
@@ -245,7 +247,7 @@ func (s *Server) reportsOf(r *request, v *view, answer *router.Answer) []VenueRe
 	for _, known := range s.cfg.venues {
 		stop, _ := s.stop(known.Name())
 		// A venue that has yet to be proved concerns the pair only if it has pools of it.
-		concerns := stop != nil && (stop.Reason != trust.ReasonUnproved || slices.ContainsFunc(reports, func(of VenueReport) bool { return of.Venue == known.Name() }))
+		concerns := stop != nil && (stop.Reason != trust.ReasonUnproved || slices.ContainsFunc(reports, func(entry VenueReport) bool { return entry.Venue == known.Name() }))
 		if concerns && r.allows(known.Name()) {
 			report(known.Name()).Stopped = stop
 		}
@@ -253,7 +255,7 @@ func (s *Server) reportsOf(r *request, v *view, answer *router.Answer) []VenueRe
 	return reports
 }
 
-// refused returns the error of a request that no plan answers. err is that of router.Find.
+// refused returns the error of a request that no plan answers. err is the error of router.Find.
 func refused(r *request, v *view, reports []VenueReport, err error) error {
 	if !errors.Is(err, router.ErrNoPool) {
 		return noRoute(codeOf(err), "none of the pools of this pair can take the trade: %s", err)
@@ -263,7 +265,7 @@ func refused(r *request, v *view, reports []VenueReport, err error) error {
 		return noRoute(codeOf(err), "none of the %d pools of this pair can take the trade: %s", len(v.refused), err)
 	}
 	for _, report := range reports {
-		// The pools of a venue that panics may not be known.
+		// A venue that panicked may have pools of the pair that are not known.
 		if report.Stopped != nil && report.Stopped.Reason == stopPanicked {
 			return noRoute(codeStopped, "%s is stopped, and no pool of another venue trades the pair: %s", report.Venue, report.Stopped.Message)
 		}

@@ -13,37 +13,42 @@ import (
 type delivery struct {
 	// version of the transaction.
 	version txwire.Version
-	// payer pays the fee and the rents; nil: the user.
+	// payer pays the fee and the rents. nil: the user does.
 	payer *venue.Key
 	// destination is the token account that gets what is bought, native the account that gets the
-	// SOL that is bought. Both nil: the user's own accounts.
+	// SOL that is bought. If both are nil, the user's own accounts get it.
 	destination, native *venue.Key
-	// feeAccount is the token account that gets the platform's fee; nil: that of treasury.
+	// feeAccount is the token account that gets the platform's fee. nil: the associated account of
+	// treasury gets it.
 	feeAccount *venue.Key
-	// keepWrapped sells and buys wrapped SOL in the user's account for it.
+	// keepWrapped says that sold SOL comes from the user's account for wrapped SOL, and that bought
+	// SOL stays in it.
 	keepWrapped bool
-	// skipAccounts reads none of the accounts that the transaction may open: see unread.
+	// skipAccounts says that the accounts which the transaction may open are not read. See unread
+	// for an exception.
 	skipAccounts bool
-	// dynamicUnits sets the limit of compute units by a simulation.
+	// dynamicUnits says that a simulation sets the limit of compute units.
 	dynamicUnits bool
-	// unitPrice is the priority fee in millionths of a lamport for each compute unit; nil: the
-	// server's.
+	// unitPrice is the priority fee in millionths of a lamport for each compute unit. nil: the
+	// server's price.
 	unitPrice *uint64
 	wish      feeWish
 	// sizes asks for the sizes of the transaction.
 	sizes bool
-	// pools are the only ones that may take part; nil: all.
+	// pools are the only pools that may take part. nil: all pools may.
 	pools map[venue.Key]bool
 }
 
-// maxUnitPrice is the highest price of a compute unit, in millionths of a lamport: at it, all units
-// that a transaction may use cost maxPriorityFee.
+// maxUnitPrice is the highest price of a compute unit, in millionths of a lamport. At this price,
+// the 1,400,000 units that a transaction may use cost maxPriorityFee.
 const maxUnitPrice = maxPriorityFee * 1_000_000 / 1_400_000
 
-// versions are the values of transaction_version.
+// versions are the values of transaction_version. If the parameter is absent, the version is 0,
+// which is the zero value.
 var versions = map[string]txwire.Version{"legacy": txwire.Legacy, "0": txwire.V0, "1": txwire.V1}
 
-// delivery reads the parameters about the transaction. Those about fees come before.
+// delivery reads the parameters about the transaction. The parameters about fees have been read
+// before: recipients needs the treasury.
 func (p *parser) delivery(r *request) {
 	d := &r.delivery
 	name, text := p.fields.get(fieldVersion)
@@ -66,7 +71,7 @@ func (p *parser) delivery(r *request) {
 	p.recipients(r)
 }
 
-// recipients reads who gets what is bought.
+// recipients reads who gets what is bought, and which account gets the platform's fee.
 func (p *parser) recipients(r *request) {
 	optional := func(field string) (key *venue.Key, name, text string) {
 		name, text = p.fields.get(field)
@@ -100,8 +105,8 @@ func (p *parser) recipients(r *request) {
 }
 
 // paysAnywhere are the venues whose programs pay into whatever account of the bought token the
-// instruction names, as runs of them show. The others pay the account of the user alone, or no run
-// of them is to be had.
+// instruction names. Our tests have shown that by executing these programs. The programs of the
+// other venues pay an account of the user only, or our tests cannot execute them.
 var paysAnywhere = map[string]bool{
 	"raydium_amm_v4": true, "raydium_cpmm": true, "raydium_clmm": true, "orca_whirlpool": true, "meteora_dlmm": true, "meteora_damm_v2": true, "meteora_dbc": true,
 	"meteora_damm_v1": true,
@@ -110,8 +115,9 @@ var paysAnywhere = map[string]bool{
 // paysLamports are the venues that move SOL from and to the wallet itself.
 var paysLamports = map[string]bool{"pump_curve": true}
 
-// serves returns whether a request lets a pool take part: it is one of those that it names, if it
-// names any, and it can pay whom the request wants to be paid.
+// serves returns whether a request lets a pool take part. The venue must be allowed, the pool must
+// be one of r.pools unless that is nil, and the venue must be able to pay the accounts that the
+// request names.
 func (r *request) serves(name string, pool venue.Pool) bool {
 	if !r.allows(name) || r.pools != nil && !r.pools[pool.Address()] {
 		return false
@@ -125,6 +131,8 @@ func (r *request) serves(name string, pool venue.Pool) bool {
 	if r.destination != nil && buys && !paysAnywhere[name] {
 		return false
 	}
+	// A venue of paysLamports would take SOL from the wallet, or pay it to the wallet, in place of
+	// the account that the request names.
 	moves := sells || buys && r.target == mint.WrappedSOL
 	return !moves || !paysLamports[name]
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/mintlake/mintlake/internal/jsonappend"
 )
 
-// send answers with a quote. A quote without a transaction is what clients ask for by the thousand,
-// so it is encoded into the response's own buffer, without reflection. One with a transaction has
-// waited for a JSON-RPC server, and encoding/json is quick beside that.
+// send answers with a quote. Clients ask for thousands of quotes without a transaction, so such a
+// quote is encoded into the response's own buffer, without reflection. A quote with a transaction
+// has waited for a JSON-RPC server, which takes much longer than encoding/json.
 func send(c *fiber.Ctx, out *Response) error {
 	if out.Transaction != nil || out.Simulation != nil {
 		return c.JSON(out)

@@ -15,7 +15,7 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// Codes of errors, besides those of venue.Refusal.
+// Codes of errors. The other codes are the texts of a venue.Refusal: see codeOf.
 const (
 	codeNoPool     = "no_pool"
 	codeStale      = "stale_state"
@@ -35,7 +35,8 @@ type Error struct {
 	Message    string `json:"message"`
 	// Code names the error where a program can react to it.
 	Code string `json:"code,omitempty"`
-	// Slot is that of the state, ChainSlot the chain's; only with stale_state.
+	// Slot is the slot of the state, ChainSlot the slot of the chain. Both are set only with the
+	// code stale_state.
 	Slot      uint64 `json:"slot,omitempty"`
 	ChainSlot uint64 `json:"chain_slot,omitempty"`
 	// cause is the inner error, only for the log.
@@ -70,14 +71,15 @@ func tooMany() *Error {
 	return newError(fiber.StatusServiceUnavailable, "too many requests in flight: try again")
 }
 
-// tooManyOfOne returns the 429 of a client that has its share of maxInFlight in flight.
+// tooManyOfOne returns the 429 of a client that has as many requests in flight as one client may.
 func tooManyOfOne() *Error {
 	return newError(fiber.StatusTooManyRequests, "you have too many requests in flight: wait for their answers")
 }
 
-// tooManyConnections returns the body for a connection that is refused.
+// tooManyConnections returns the response body for a connection that is refused because too many
+// are open.
 func tooManyConnections(status int, message string) []byte {
-	body, _ := json.Marshal(newError(status, "%s", message)) // has nothing that cannot be encoded
+	body, _ := json.Marshal(newError(status, "%s", message)) // an Error can always be encoded
 	return body
 }
 
@@ -88,7 +90,8 @@ func badRequest(format string, args ...any) *Error {
 	return e
 }
 
-// quoted returns a client's text in quotation marks, cut so that it fits a message.
+// quoted returns a client's text in quotation marks. It is cut after 64 characters, so that it fits
+// a message.
 func quoted(value string) string {
 	const most = 64
 	value = strings.ToValidUTF8(value, "\ufffd")
@@ -112,8 +115,8 @@ func outdated(format string, args ...any) *Error {
 	return e
 }
 
-// codeOf returns the code for a pool's refusal. A closed pool counts as one without liquidity, and
-// a malformed one as no pool.
+// codeOf returns the code for a pool's refusal. A closed pool counts as one without liquidity. A
+// malformed pool, or an error that is no venue.Refusal, counts as no pool.
 func codeOf(err error) string {
 	switch refusal := venue.RefusalOf(err); refusal {
 	case venue.ErrClosed:
@@ -173,8 +176,8 @@ func (s *Server) fresh(slot, maxAge uint64) error {
 	return e
 }
 
-// writeError sends err and logs its cause. A 429 or 503 without the header Retry-After gets it,
-// with one second.
+// writeError sends err and logs its cause. If a 429 or 503 does not have the header Retry-After
+// yet, it sets that to one second.
 func (s *Server) writeError(c *fiber.Ctx, route string, err error) {
 	e := public(err)
 	if e.cause != nil {

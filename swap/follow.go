@@ -21,10 +21,11 @@ import (
 
 // Bounds of following a transaction.
 const (
-	// sendPatience is after how long nobody waits for a transaction any more: longer than 150
-	// blocks of 400 ms, of which some are skipped.
+	// sendPatience is how long a transaction is followed at most. A blockhash is valid for 150
+	// blocks: 60 s at 400 ms a block, and longer if slots are skipped.
 	sendPatience = 90 * time.Second
-	// lookEvery is how often its status is read, resendEvery how often it is sent again meanwhile.
+	// lookEvery is how often the status of the transaction is read, resendEvery how often the
+	// transaction is sent again while it has no status.
 	lookEvery, resendEvery = 200 * time.Millisecond, 2 * time.Second
 )
 
@@ -49,15 +50,16 @@ type Sent struct {
 	Err json.RawMessage `json:"err"`
 	// Fee in lamports, with the priority fee.
 	Fee uint64 `json:"fee"`
-	// AmountIn is what left the user's accounts, AmountOut what arrived: by the balances of the
-	// transaction. Of SOL, fees and rents of accounts that stay the user's are left out.
+	// AmountIn is what left the user's accounts, AmountOut what arrived. Both are computed from the
+	// balances before and after the transaction. In SOL, the transaction's fee and the rents of
+	// accounts that stay the user's do not count.
 	AmountIn  string `json:"amount_in"`
 	AmountOut string `json:"amount_out"`
 	// Quoted are the amounts of the quote.
 	Quoted QuotedAmounts `json:"quoted"`
-	// SlippageBps is how much less arrived than was quoted, in basis points, or how much more left
-	// the user if that was quoted exactly; negative if the trade went better. null unless it
-	// landed.
+	// SlippageBps is how much worse than quoted the trade went, in basis points: how much less
+	// arrived or, with exact_out, how much more left the user. It is negative if the trade went
+	// better, and null unless the transaction landed.
 	SlippageBps *float64 `json:"slippage_realised_bps"`
 	TookMs      int64    `json:"took_ms"`
 }
@@ -70,8 +72,9 @@ type QuotedAmounts struct {
 	MinAmountOut string `json:"min_amount_out"`
 }
 
-// sendAndFollow sends a transaction and waits until it is confirmed or expired. tell is told what
-// happens meanwhile. It is an error if the node refuses the transaction.
+// sendAndFollow sends a transaction and waits until it is confirmed or expired. Meanwhile it calls
+// tell with each event: sent, and status once the transaction is processed. It is an error if the
+// node refuses the transaction.
 func (s *Server) sendAndFollow(ctx context.Context, o *sendOrder, tell func(event string, what any)) (*Sent, error) {
 	began, q := time.Now(), &o.quote
 	out := &Sent{Signature: o.signature, Err: json.RawMessage("null"), AmountIn: "0", AmountOut: "0", Quoted: QuotedAmounts{
@@ -85,7 +88,7 @@ func (s *Server) sendAndFollow(ctx context.Context, o *sendOrder, tell func(even
 			e.Code = codeRefused
 			return nil, e
 		}
-		// It may be on its way.
+		// The transaction may be on its way all the same, so it is followed.
 		s.deps.Logger.Debug("the outcome of sending is not known", "err", err)
 	}
 	tell("sent", map[string]string{"signature": o.signature})
@@ -98,7 +101,8 @@ func (s *Server) sendAndFollow(ctx context.Context, o *sendOrder, tell func(even
 	return out, nil
 }
 
-// submit sends the transaction.
+// submit sends the transaction. If again is set, it was sent before, and the node sends it without
+// a simulation.
 func (s *Server) submit(ctx context.Context, o *sendOrder, again bool) error {
 	options := map[string]any{"encoding": "base64", "skipPreflight": again, "preflightCommitment": solana.Processed}
 	return s.sender().Call(ctx, "sendTransaction", []any{base64.StdEncoding.EncodeToString(o.wire), options}, nil)
@@ -111,7 +115,7 @@ func (s *Server) sender() Sender {
 	return s.deps.RPC
 }
 
-// status is that of a transaction, as getSignatureStatuses tells it.
+// status is the status of a transaction in an answer of getSignatureStatuses.
 type status struct {
 	Slot               uint64          `json:"slot"`
 	Err                json.RawMessage `json:"err"`
@@ -130,7 +134,8 @@ func (s *Server) follow(ctx context.Context, o *sendOrder, out *Sent, tell func(
 			return sentUnknown
 		case <-tick.C:
 		}
-		// The height comes first: what has no status at a later height never will have one.
+		// The height is read before the status. If the transaction has no status then, and the
+		// height is above its last valid one, it never will have one.
 		var height uint64
 		if s.deps.RPC.Call(ctx, "getBlockHeight", []any{map[string]any{"commitment": solana.Confirmed}}, &height) != nil {
 			continue
@@ -195,8 +200,8 @@ type tokenBalance struct {
 	} `json:"uiTokenAmount"`
 }
 
-// settled reads the transaction and computes what moved. It returns false if the node does not tell
-// it yet.
+// settled reads the transaction from the node, and sets the fields of out that follow from it. It
+// returns false if the node does not have the transaction yet.
 func (s *Server) settled(ctx context.Context, o *sendOrder, out *Sent) bool {
 	var l *landed
 	options := map[string]any{"encoding": "json", "commitment": solana.Confirmed, "maxSupportedTransactionVersion": 1}
@@ -214,7 +219,7 @@ func (s *Server) settled(ctx context.Context, o *sendOrder, out *Sent) bool {
 	out.AmountIn, out.AmountOut = strconv.FormatInt(max(sold, 0), 10), strconv.FormatInt(max(got, 0), 10)
 	q := &o.quote
 	bps := 0.0
-	if q.MaxAmountIn > q.AmountIn && q.AmountIn > 0 { // exact_out
+	if q.MaxAmountIn > q.AmountIn && q.AmountIn > 0 { // only exact_out has a limit above AmountIn
 		bps = (float64(sold)/float64(q.AmountIn) - 1) * maxSlippage
 	} else if q.AmountOut > 0 {
 		bps = (1 - float64(got)/float64(q.AmountOut)) * maxSlippage
@@ -224,11 +229,13 @@ func (s *Server) settled(ctx context.Context, o *sendOrder, out *Sent) bool {
 	return true
 }
 
-// moved returns how much of a mint came to the user, or to who is paid in his place. For SOL it is
-// the lamports of the user and of his token accounts together, so that rent moves only among them.
-func (l *landed) moved(o *sendOrder, of string, bought bool) (sum int64) {
+// moved returns by how much the user's balance of a mint grew, negative if it shrank. If bought is
+// set, and the swap pays another account in place of the user's, it is the balance of that account.
+// For SOL it is the lamports of the user and of his token accounts together, so that a rent which
+// he pays for one of these accounts does not count.
+func (l *landed) moved(o *sendOrder, address string, bought bool) (sum int64) {
 	keys := append(append(l.Transaction.Message.AccountKeys, l.Meta.Loaded.Writable...), l.Meta.Loaded.Readonly...)
-	user, native := o.user.String(), of == mint.WrappedSOL.String()
+	user, native := o.user.String(), address == mint.WrappedSOL.String()
 	lamports := func(i int) int64 {
 		if i < 0 || i >= len(l.Meta.PreBalances) || i >= len(l.Meta.PostBalances) {
 			return 0
@@ -254,7 +261,7 @@ func (l *landed) moved(o *sendOrder, of string, bought bool) (sum int64) {
 				mine = keys[b.AccountIndex] == o.destination.String()
 			}
 			own[b.AccountIndex] = own[b.AccountIndex] || mine
-			if amount, err := strconv.ParseInt(b.Amount.Amount, 10, 64); err == nil && mine && b.Mint == of {
+			if amount, err := strconv.ParseInt(b.Amount.Amount, 10, 64); err == nil && mine && b.Mint == address {
 				sum += sign * amount
 			}
 		}
@@ -297,8 +304,8 @@ func (s *Server) streamSend(c *fiber.Ctx, o *sendOrder, client string, pass keys
 			s.metrics.streams.Dec()
 		}()
 		tell := func(event string, what any) {
-			data, _ := json.Marshal(what) // has nothing that cannot be encoded
-			_ = st.event(w, event, data)  // the transaction is followed, whoever listens
+			data, _ := json.Marshal(what) // what can always be encoded
+			_ = st.event(w, event, data)  // followed even if nobody listens any more
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), sendPatience)
 		defer cancel()

@@ -13,18 +13,21 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// usdc is the mint of Circle's dollar. It is a hub as long as no pools are known: most tokens that
-// do not trade against SOL trade against it.
+// usdc is the mint of Circle's dollar. It is a hub until hubs are computed from pools: most tokens
+// that do not trade against SOL trade against it.
 var usdc = pubkey.MustParse("EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v")
 
 const (
-	// mostHubs is how many hubs are computed: for each of them a quote looks at two pairs more.
+	// mostHubs is how many hubs are computed, SOL among them. For each hub a quote looks at two
+	// more pairs.
 	mostHubs = 4
-	// mostCommon is how many mints are tried as a hub: those with pools with most others.
+	// mostCommon is how many mints are tried as hubs: those that have pools with the most other
+	// mints.
 	mostCommon = 16
 	// hubsEvery is how often hubs are computed.
 	hubsEvery = time.Minute
-	// leastHubSOL is how many SOL a hub must take for one percent of the price.
+	// leastHubSOL is how many SOL the pools of SOL and a hub must be able to take before the price
+	// is one percent worse.
 	leastHubSOL = 100
 )
 
@@ -39,6 +42,7 @@ func (s *Server) hubs() []venue.Key {
 // findHubs computes the hubs again and again, until ctx ends.
 func (s *Server) findHubs(ctx context.Context) {
 	for {
+		// A list of SOL alone says that no pool is held yet, or none is deep: the last hubs stay.
 		if list := s.deepest(s.held.Common(ctx, mostCommon)); len(list) > 1 {
 			s.computed.Store(&list)
 		}
@@ -48,8 +52,9 @@ func (s *Server) findHubs(ctx context.Context) {
 	}
 }
 
-// deepest returns SOL, and of these mints those that take most SOL for one percent of the price. It
-// looks at held pools only; a pair that is not held yet will be at the next call.
+// deepest returns SOL, and those of the mints whose pools with SOL take most SOL for one percent of
+// the price. It looks only at pairs whose state is held. Asking for another pair makes the stream
+// hold it, so that it counts at a later call.
 func (s *Server) deepest(mints []venue.Key) []venue.Key {
 	type hub struct {
 		mint venue.Key
@@ -68,7 +73,8 @@ func (s *Server) deepest(mints []venue.Key) []venue.Key {
 			list = append(list, hub{m, sol})
 		}
 	}
-	// Of equally deep ones, the mint with pools with more others stays first.
+	// The sort is stable: of equally deep mints, the one that has pools with more other mints stays
+	// first.
 	slices.SortStableFunc(list, func(a, b hub) int { return cmp.Compare(b.sol, a.sol) })
 	hubs := []venue.Key{mint.WrappedSOL}
 	for _, h := range list[:min(len(list), mostHubs-1)] {
@@ -77,8 +83,8 @@ func (s *Server) deepest(mints []venue.Key) []venue.Key {
 	return hubs
 }
 
-// depthOf returns how many SOL the pools of a pair with SOL take together for at most one percent
-// of the price, to the next lower power of two.
+// depthOf returns how many SOL the pools of SOL and another mint take together for at most one
+// percent of the price. The amount of each pool is rounded down to a power of two.
 func depthOf(found *market.Snapshot) (sol uint64) {
 	const lamports, onePercent, most = 1_000_000_000, 100, 1 << 20
 	for i := range found.Pools {

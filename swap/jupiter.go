@@ -81,7 +81,7 @@ func jupiter(r *request, c *choice, out *Response, began time.Time) *jupiterQuot
 }
 
 // steps returns the swaps of routes. The percents of the swaps that sell one token add up to 100,
-// and their bps to 10,000: the first one gets what rounding leaves.
+// and their bps to 10,000: the first of these swaps gets what rounding leaves.
 func steps(routes []router.Route) []jupiterStep {
 	list := []jupiterStep{}
 	total, first := map[venue.Key]uint64{}, map[venue.Key]int{}

@@ -13,8 +13,9 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// The routes of Jupiter's swap API (dev.jup.ag, Swap API v1), for its clients with another base
-// path. They differ from our own in the shape of their answers and in the defaults of parameters.
+// The routes of Jupiter's swap API (dev.jup.ag, Swap API v1), so that clients of Jupiter need only
+// another base URL. They differ from our own routes in the shape of their answers and in the
+// defaults of parameters.
 const (
 	routeJupiterQuote        = "/swap/v1/quote"
 	routeJupiterSwap         = "/swap/v1/swap"
@@ -22,14 +23,14 @@ const (
 	routeJupiterLabels       = "/swap/v1/program-id-to-label"
 )
 
-// jupiterBuilt is the answer of POST /swap/v1/swap. Members that Jupiter's answer has beside these
-// are about what is refused here.
+// jupiterBuilt is the answer of POST /swap/v1/swap. Jupiter's answer has further members, which are
+// about parameters that are refused here.
 type jupiterBuilt struct {
 	SwapTransaction string `json:"swapTransaction"`
 	jupiterTerms
 }
 
-// jupiterTerms is what both answers with a transaction tell about it.
+// jupiterTerms is what the answers of /swap and /swap-instructions both tell about the transaction.
 type jupiterTerms struct {
 	LastValidBlockHeight      uint64  `json:"lastValidBlockHeight"`
 	PrioritizationFeeLamports uint64  `json:"prioritizationFeeLamports"`
@@ -46,9 +47,10 @@ type jupiterSimulationError struct {
 	Error     string `json:"error"`
 }
 
-// jupiterInstructions is the answer of POST /swap/v1/swap-instructions. A transaction that does
-// what /swap does has the instructions in the order of these members. No program is called that
-// swaps over several pools: SetupInstructions then have all swaps but the last.
+// jupiterInstructions is the answer of POST /swap/v1/swap-instructions. A client that puts the
+// instructions into a transaction in the order of these members gets what /swap builds. A route
+// over several pools mostly has one instruction for each swap: SetupInstructions then have all
+// swaps but the last.
 type jupiterInstructions struct {
 	ComputeBudgetInstructions []jupiterInstruction `json:"computeBudgetInstructions"`
 	SetupInstructions         []jupiterInstruction `json:"setupInstructions"`
@@ -80,7 +82,9 @@ type jupiterAccount struct {
 	IsWritable bool   `json:"isWritable"`
 }
 
-// asJupiter gives the parameters Jupiter's defaults, and takes what its API takes besides ours.
+// asJupiter sets the defaults of Jupiter's API, and changes values that Jupiter's API accepts and
+// ours refuses: it lowers a maxAccounts above ours, and leaves out excluded venues that this server
+// does not know.
 func (f fields) asJupiter() fields {
 	f = f.with(fieldFormat, formatJupiter)
 	if name, text := f.get(fieldMaxAccounts); text != "" {
@@ -97,6 +101,7 @@ func (f fields) asJupiter() fields {
 		}
 		f = f.with(name, strings.Join(named, ","))
 	}
+	// A quote that is sent back names its pools, so this default is not needed.
 	_, quote := f.get(fieldQuote)
 	if _, hubs := f.get(fieldOnlyHubs); hubs == "" && quote == "" {
 		f = f.with(fieldOnlyHubs, "true")
@@ -117,8 +122,8 @@ func (s *Server) jupiterQuoteGet(ctx context.Context, c *fiber.Ctx) error {
 	return s.answer(ctx, c, r, false)
 }
 
-// jupiterPost reads the body of a POST, and makes the quote and its transaction: over the pools of
-// the quote that is sent back, so that what it left out stays left out.
+// jupiterPost reads the body of a POST, and makes the quote and its transaction. It uses only the
+// pools of the quote that is sent back, so that the venues which that quote left out stay left out.
 func (s *Server) jupiterPost(ctx context.Context, c *fiber.Ctx) (*Response, *choice, error) {
 	f, err := postFields(c)
 	if err != nil {
@@ -198,8 +203,9 @@ func (s *Server) jupiterInstructionsPost(ctx context.Context, c *fiber.Ctx) erro
 	for _, b := range chosen.made.blockhash {
 		answer.BlockhashWithMetadata.Blockhash = append(answer.BlockhashWithMetadata.Blockhash, uint16(b))
 	}
-	// What follows the last swap is the cleanup, which is one instruction: of several, the last
-	// one.
+	// Jupiter's answer has one cleanup instruction. If several instructions follow the last swap,
+	// the last of them is the cleanup, and the one before it stands in the place of the swap, so
+	// that the order stays.
 	if last := len(steps) - 1; last > built.LastSwap {
 		cleanup := instructionOf(&steps[last])
 		answer.CleanupInstruction, steps = &cleanup, steps[:last]

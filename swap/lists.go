@@ -22,11 +22,13 @@ type ListedVenue struct {
 	// quoted for now) or unverified (not quoted). Reason says why it is not proved.
 	Status string  `json:"status"`
 	Reason *string `json:"reason"`
-	// ProvedBy is what its arithmetic is held against; null for a venue that is unverified.
+	// ProvedBy is what the venue's arithmetic is compared with; null for a venue that is
+	// unverified.
 	ProvedBy *venue.Proof `json:"proved_by"`
 	// Stopped is why it is stopped, or partly so; null if it is not.
 	Stopped *Stop `json:"stopped"`
-	// Program is the program's id, Build how it is deployed; null for a venue that is unverified.
+	// Program is the program's id, Build how it is deployed. Both are null for a venue that is
+	// unverified.
 	Program *string `json:"program"`
 	Build   *Build  `json:"build"`
 }
@@ -90,8 +92,9 @@ const (
 	fieldWith = "with"
 )
 
-// getPools is GET /api/v2/pools: the pools of a mint with another mint, or with the hubs. unlisted
-// was for venues that were listed without being quoted. All are quoted now, so it is empty.
+// getPools is GET /api/v2/pools: the pools of a mint with another mint, or with the hubs. The
+// member unlisted of the answer was for venues that were listed without being quoted. All are
+// quoted now, so it is always empty.
 func (s *Server) getPools(ctx context.Context, c *fiber.Ctx) error {
 	if s.market == nil {
 		return noUpstream()

@@ -17,17 +17,19 @@ import (
 
 // view is the state of the chain that a request is answered from.
 type view struct {
-	// snapshots are of the pairs, first of all of the pair that is asked for; nil for a pair with a
-	// mint that cannot be swapped.
+	// snapshots are the states of pairs, by the same index. One is nil for a pair with a mint that
+	// cannot be swapped.
 	snapshots []*market.Snapshot
-	// pairs are those of snapshots: the one that is asked for; with each of the middles those that
-	// it makes with the source and with the target; and pairs of middles.
-	pairs   []router.Pair
+	// pairs begin with the pair that is asked for. For each middle, a mint that a route may go
+	// through, two pairs follow: source and middle, then middle and target. Pairs of two middles
+	// come last.
+	pairs []router.Pair
+	// middles is how many middles there are.
 	middles int
 	graph   *router.Graph
 	// tables are the lookup tables that a transaction may use.
 	tables []txn.Table
-	// beyond are pools that refused as the order needs more than what is held of them.
+	// beyond are pools that refused because the order needs more of their accounts than are held.
 	beyond []venue.Key
 	// refused are pools of the pair that exist but cannot be quoted.
 	refused []market.Refused
@@ -36,7 +38,7 @@ type view struct {
 	readAt time.Time
 }
 
-// mint returns a mint of the pairs; nil if it is of none.
+// mint returns a mint of the pairs; nil if no snapshot has it.
 func (v *view) mint(key venue.Key) *mint.Mint {
 	for _, snapshot := range v.snapshots {
 		if snapshot == nil {
@@ -51,10 +53,10 @@ func (v *view) mint(key venue.Key) *mint.Mint {
 	return nil
 }
 
-// look reads the state of the pair and, unless only direct routes are wanted, of the pairs with the
-// mints that a route may go through, and then of the pairs of these that can be part of one. Such a
-// mint that cannot be swapped is left out. It is an error if the state is too old, or if the
-// venues' programs cannot be looked at.
+// look reads the state of the pair and, unless only direct routes are wanted, of the pairs that its
+// two mints make with each middle. Then it reads the pairs of two middles that can be part of a
+// route. A middle that cannot be swapped is left out. It is an error if the state is too old, or if
+// it cannot be read how the venues' programs are deployed.
 func (s *Server) look(ctx context.Context, r *request) (*view, error) {
 	middles := s.middles(ctx, r)
 	v := &view{middles: len(middles), pairs: make([]router.Pair, 0, 1+2*len(middles))}
@@ -92,7 +94,8 @@ func (v *view) add(a, b venue.Key) {
 // has returns whether there are pools of the pair with this index.
 func (v *view) has(i int) bool { return v.snapshots[i] != nil && len(v.snapshots[i].Pools) > 0 }
 
-// fetch finds the state of the pairs from an index on, and what else an answer needs.
+// fetch finds the state of the pairs from index from on, the lookup tables, and how the venues'
+// programs are deployed. It reads only what is not held or remembered.
 func (s *Server) fetch(ctx context.Context, v *view, from int) error {
 	var unread []int
 	for i := from; i < len(v.pairs); i++ {
@@ -115,8 +118,8 @@ func (s *Server) fetch(ctx context.Context, v *view, from int) error {
 	return nil
 }
 
-// needed returns the error of reading the pair with this index; nil if there is just no route over
-// the mint of the pair.
+// needed returns err, the error of reading the pair with this index, unless the pair has a middle
+// that cannot be swapped: then it returns nil, as there is just no route over that middle.
 func needed(i int, err error) error {
 	if i > 0 && errors.Is(err, mint.ErrUntradable) {
 		return nil
@@ -125,9 +128,9 @@ func needed(i int, err error) error {
 }
 
 // read reads the pairs that are not held, the lookup tables, and how the programs are deployed, all
-// at once. Mostly there is nothing to read, and starting goroutines would take longer than the rest
-// of look. A failed reading does not cancel the others. They go on in any case, as other requests
-// may share them.
+// at the same time. fetch calls it only if something must be read: to start goroutines takes longer
+// than the rest of look. A failed reading does not cancel the others, which other requests may
+// share.
 func (s *Server) read(ctx context.Context, v *view, unread []int) error {
 	var group errgroup.Group
 	for _, i := range unread {
@@ -141,8 +144,8 @@ func (s *Server) read(ctx context.Context, v *view, unread []int) error {
 	return group.Wait()
 }
 
-// merge makes the graph of the pairs from their snapshots, without the venues that a request does
-// not allow, and finds how old they are. It returns the newest slot of a pool.
+// merge makes the graph of the pairs from their snapshots, without the pools that do not serve the
+// request, and sets refused, slot and readAt. It returns the newest slot of a pool.
 func (v *view) merge(r *request) (newest uint64) {
 	first, count := v.snapshots[0], 0
 	v.refused, v.slot, v.readAt = first.Refused, first.Slot, first.ReadAt
@@ -174,10 +177,10 @@ func (v *view) merge(r *request) (newest uint64) {
 	return newest
 }
 
-// useful returns whether the search for a route may need the pools of a pair. There is no route
-// over a mint that has no pool with one of the tokens, nor with another mint in the middle. So most
-// quotes need not sort the many pools that two hubs have with each other. Pools with SOL also tell
-// its price.
+// useful returns whether the search for a route may need the pools of the pair with this index. If
+// a middle has pools with only one of the two tokens, and no pair of middles is there, no route
+// goes over it. So most quotes need not sort the many pools that two hubs have with each other.
+// Pools with SOL are useful in any case: they tell the price of SOL.
 func (v *view) useful(i int) bool {
 	switch {
 	case i == 0 || i > 2*v.middles || !v.has(i):

@@ -17,10 +17,12 @@ type metrics struct {
 	quotesOf map[string]prometheus.Counter
 	inFlight prometheus.Gauge
 	streams  prometheus.Gauge
-	// sends counts transactions that were sent, once for each swap; slippage, in basis points.
+	// sends counts the swaps of transactions that were sent. slippage has how much worse than
+	// quoted those that landed executed, in basis points.
 	sends    *prometheus.CounterVec
 	slippage *prometheus.HistogramVec
-	// rentsRefused counts Rent sysvars that no chain has.
+	// rentsRefused counts Rent sysvars that were refused: malformed, or far from those of any
+	// chain.
 	rentsRefused prometheus.Counter
 }
 
@@ -95,7 +97,7 @@ func (m *metrics) realised(o *sendOrder, bps float64) {
 	}
 }
 
-// sent counts a transaction that was sent.
+// sent counts each swap of a transaction that was sent.
 func (m *metrics) sent(o *sendOrder, outcome string) {
 	length := legsLabel(len(o.quote.Route))
 	for _, leg := range o.quote.Route {

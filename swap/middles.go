@@ -19,9 +19,10 @@ import (
 	"github.com/mintlake/mintlake/swap/venue/pumpcurve"
 )
 
-// quotedIn remembers in which mint pump's coins are quoted. A coin's curve tells it, also after its
-// pool took over, and it never changes. A question for a coin waits for its curve only if
-// nothing is known of it, or if it had none and that was long ago. Others are answered from memory,
+// quotedIn remembers in which mint each of pump's coins is quoted. The coin's curve account tells
+// this mint. It never changes, and the account is there even after the coin has moved to a pool.
+// find waits for the curve only if nothing is known of the coin, or if it had no such mint at the
+// last read, and that answer expired noCurveTTL ago or earlier. Otherwise it answers from memory,
 // which calls in the background keep up to date. It is safe for concurrent use.
 type quotedIn struct {
 	rpc   RPC
@@ -34,17 +35,18 @@ type quotedIn struct {
 	failures atomic.Uint64
 }
 
-// quoteOfCoin is the mint in which a coin is quoted; zero if that is SOL, or if no curve is known.
-// It is asked for again at till.
+// quoteOfCoin is what is known of a coin. in is the mint in which it is quoted, zero if that is SOL
+// or if the coin has no curve. At till the curve is read again.
 type quoteOfCoin struct {
 	in   venue.Key
 	till time.Time
 }
 
 const (
+	// mostQuoted is how many coins are remembered.
 	mostQuoted = 8192
-	// noCurveTTL is how long a mint counts as no coin of pump's, curveTTL how long a coin's quote
-	// mint is not asked for again, and noAnswerTTL the same after a call that failed.
+	// The TTLs are how long a curve is not read again: noCurveTTL if the coin had none, curveTTL if
+	// it had one, and noAnswerTTL after a call that failed.
 	noCurveTTL  = time.Minute
 	curveTTL    = time.Hour
 	noAnswerTTL = 5 * time.Second
@@ -57,15 +59,16 @@ func newQuotedIn(rpc RPC, log *slog.Logger, now func() time.Time) (*quotedIn, er
 	return &quotedIn{rpc: rpc, log: log, now: now, known: known}, err
 }
 
-// find returns the mints in which the coins are quoted, without SOL. A coin whose curve cannot be
-// read, and of which nothing is known, has none.
+// find returns the mints in which the coins are quoted, without SOL. It leaves out a coin whose
+// curve cannot be read and of which nothing is known. If ctx ends while it waits, it returns none.
 func (q *quotedIn) find(ctx context.Context, coins ...venue.Key) []venue.Key {
 	var list []venue.Key
-	var first []sharedcall.Call[venue.Key]
+	var waits []sharedcall.Call[venue.Key]
 	for _, coin := range coins {
 		now := q.now()
 		kept, known := q.known.Get(coin)
-		// A curve never changes, but one may be made: that there is none counts for a while only.
+		// A curve never changes, but a coin may get one later. So the answer that it has none
+		// counts only for a while.
 		if known && kept.in.IsZero() && now.Sub(kept.till) >= noCurveTTL {
 			known = false
 		}
@@ -76,10 +79,10 @@ func (q *quotedIn) find(ctx context.Context, coins ...venue.Key) []venue.Key {
 			continue
 		}
 		if call := q.begin(ctx, coin); !known {
-			first = append(first, call)
+			waits = append(waits, call)
 		}
 	}
-	for _, call := range first {
+	for _, call := range waits {
 		in, err := call.Wait(ctx)
 		if err != nil {
 			return nil
@@ -115,7 +118,7 @@ func (q *quotedIn) ask(ctx context.Context, coin venue.Key) venue.Key {
 }
 
 // read reads a coin's curve. It returns the mint in which the coin is quoted, and how long this
-// answer is valid. mint is zero if that is SOL, or if there is no curve.
+// answer is valid. mint is zero if the coin is quoted in SOL, or if there is no curve.
 func (q *quotedIn) read(ctx context.Context, coin venue.Key) (mint venue.Key, ttl time.Duration, err error) {
 	curve, err := pumpcurve.Address(coin)
 	if err != nil {
@@ -131,8 +134,8 @@ func (q *quotedIn) read(ctx context.Context, coin venue.Key) (mint venue.Key, tt
 	return pumpcurve.QuoteMint(accounts[0].Data), curveTTL, nil
 }
 
-// middles returns the mints that a route of a request may go through: the hubs, and the mints in
-// which its two tokens are quoted if they are coins of pump's, unless only hubs are wanted.
+// middles returns the mints that a route of a request may go through: the hubs and, unless
+// r.onlyHubs is set, the mints in which its two tokens are quoted if they are coins of pump's.
 func (s *Server) middles(ctx context.Context, r *request) []venue.Key {
 	if r.onlyDirect {
 		return nil

@@ -69,8 +69,9 @@ var harmless = map[string]string{ //nolint:gosec // G101: names with "Token" are
 	"useSharedAccounts":                    "what is between two swaps lies in the user's own accounts",
 }
 
-// knownNames are all names that a request may have: first what is honoured. Those of refusedNames
-// are refused later, by their values.
+// knownNames are all names that a request may have: first those of parameters and their aliases,
+// then those of refusedNames and harmless. honoured refuses the names of refusedNames by their
+// values.
 var knownNames = func() []string {
 	names := slices.Clone(order)
 	for _, name := range order {
@@ -81,7 +82,7 @@ var knownNames = func() []string {
 	return slices.Concat(names, slices.Sorted(maps.Keys(refusedNames)), slices.Sorted(maps.Keys(harmless)))
 }()
 
-// known has knownNames by themselves: a name that is found need not be copied.
+// known maps each of knownNames to itself: so a name in a buffer becomes a string without a copy.
 var known = func() map[string]string {
 	names := map[string]string{}
 	for _, name := range knownNames {
@@ -96,7 +97,7 @@ func unknownName(name string, names []string) *Error {
 	return badRequest("there is no parameter %s%s", quoted(name), nearest.Hint(name, names))
 }
 
-// bodiless returns an error for a GET with a body: nothing of it would count.
+// bodiless returns an error for a GET with a body, because the body would be ignored.
 func bodiless(c *fiber.Ctx) error {
 	if c.Method() == fiber.MethodGet && len(c.Request().Body()) > 0 {
 		return badRequest("a GET takes no body: its parameters belong into the URL")

@@ -71,7 +71,8 @@ type fields []field
 
 type field struct{ name, text string }
 
-// text returns the text of the parameter with this name, in this spelling.
+// text returns the text of the parameter that is given under exactly this name; "" if there is
+// none. A parameter may have two spellings, its name and its alias: get takes either.
 func (f fields) text(name string) string {
 	for i := range f {
 		if f[i].name == name {
@@ -117,13 +118,13 @@ func (f fields) get(field string) (name, text string) {
 	return field, f.text(field)
 }
 
-// isList are the parameters that are lists: texts with commas. A URL may also have one several
-// times, and a body an array.
+// isList are the parameters that are lists: texts with commas. A URL may also have the parameter
+// several times, and a body may have an array.
 var isList = map[string]bool{fieldDexes: true, fieldExclude: true, aliases[fieldExclude]: true}
 
 // queryFields reads the parameters of a URL. It is an error if a name is not known, if a parameter
-// that is no list is given twice, has an empty value although it may not, or is a quote, and if the
-// request has a body.
+// that is no list is given twice, if a parameter is empty although it may not be, if there is a
+// quote, or if the request has a body.
 func queryFields(c *fiber.Ctx) (fields, error) {
 	if err := bodiless(c); err != nil {
 		return nil, err
@@ -218,8 +219,9 @@ func eachMember(object []byte, visit func(name string, value json.RawMessage) er
 	return nil
 }
 
-// textOf returns the text of a member: a string, a number, a boolean, the entries of a list with
-// commas, or what else may be there as JSON. null counts as absent.
+// textOf returns the value of a member as text. A string loses its quotation marks, and a list
+// becomes its entries with commas. Numbers, booleans, and objects where they are allowed stay as
+// they are in JSON. null becomes "", which counts as absent.
 func textOf(name string, value json.RawMessage) (string, error) {
 	isQuote := name == fieldQuote || name == aliases[fieldQuote]
 	_, isForeign := refusedNames[name]

@@ -14,13 +14,14 @@ import (
 
 // feeWish is a priority fee that follows from what others paid lately, or a tip in its place.
 type feeWish struct {
-	// percentile of what others paid lately for a compute unit; 0: the server's price. most bounds
-	// the whole fee in lamports; 0: only maxPriorityFee does. global: by all transactions, not only
-	// by those that write the same accounts.
+	// percentile selects a price among those that others paid lately for a compute unit. 0: the
+	// server's price counts. most bounds the whole fee in lamports, and is set if percentile is.
+	// global says that all transactions count, not only those that write the same accounts.
 	percentile int
 	most       uint64
 	global     bool
-	// tip is paid in lamports to Jito's block engine, by tipPayer; nil: by the user.
+	// tip is paid to Jito's block engine, in lamports. tipPayer pays it, or the user if that is
+	// nil.
 	tip      uint64
 	tipPayer *venue.Key
 }
@@ -57,7 +58,7 @@ func (p *parser) priority(r *request) {
 		n := p.number(fieldPriorityFee, 0, 0, maxPriorityFee)
 		r.priorityFee = &n
 	}
-	if r.wish.tip > 0 { // Jupiter's API pays either of them
+	if r.wish.tip > 0 { // as in Jupiter's API, a transaction with a tip has no priority fee
 		none := uint64(0)
 		r.priorityFee = &none
 	}
@@ -152,7 +153,7 @@ func lamportsOf(path string, value json.RawMessage) (uint64, error) {
 	return n, nil
 }
 
-// textIn returns the text of a JSON string, or what else is there as it stands.
+// textIn returns the text of a JSON string, or any other value as it is in JSON.
 func textIn(value json.RawMessage) string {
 	var text string
 	if json.Unmarshal(value, &text) == nil {
@@ -161,8 +162,8 @@ func textIn(value json.RawMessage) string {
 	return string(value)
 }
 
-// tipAccounts are those of Jito's tip payment program (jito-foundation, tip_payment; listed by
-// getTipAccounts of its block engines).
+// tipAccounts are the accounts of Jito's tip payment program (jito-foundation, tip_payment; listed
+// by getTipAccounts of its block engines).
 var tipAccounts = []venue.Key{
 	pubkey.MustParse("96gYZGLnJYVFmbjzopPSU6QiEV5fGqZNyN9nmNhvrZU5"), pubkey.MustParse("HFqU5x63VTqvQss8hp11i4wVV8bD44PvwucfZ2bU7gRe"),
 	pubkey.MustParse("Cw8CFyM9FkoMi7K7Crf6HNQqf4uEMzpKw6QNghXLvLkY"), pubkey.MustParse("ADaUMid9yfUytqMBgopwjb2DTLSokTSzL1zt6iGPaS49"),
@@ -171,7 +172,7 @@ var tipAccounts = []venue.Key{
 }
 
 // tip returns the tip of a request; nil if it asks for none. Users are spread over the accounts, so
-// that their transactions do not write the same one.
+// that their transactions do not all write the same account.
 func (r *request) tip(user venue.Key) *txn.Tip {
 	if r.wish.tip == 0 {
 		return nil
@@ -185,7 +186,8 @@ func (r *request) tip(user venue.Key) *txn.Tip {
 
 // unitPriceOf returns the price of a compute unit that a request wishes for a transaction: the
 // percentile of what others paid in the last slots, at least the server's price, and not more than
-// the bound of the request. If the JSON-RPC server does not tell, it is the server's price.
+// the bound of the request. If the JSON-RPC server does not tell what others paid, it is the
+// server's price, with the same bound. Prices are in millionths of a lamport.
 func (s *Server) unitPriceOf(ctx context.Context, w *feeWish, built *txn.Transaction) uint64 {
 	const mostAccounts = 128 // of getRecentPrioritizationFees
 	accounts := []string{}
@@ -210,7 +212,8 @@ func (s *Server) unitPriceOf(ctx context.Context, w *feeWish, built *txn.Transac
 		slices.Sort(fees)
 		price = max(price, fees[(len(fees)-1)*w.percentile/100])
 	}
-	// The most that w.most pays for all units. A limit is never 0.
+	// most is the price at which all units cost w.most. If it exceeds 64 bits, it bounds nothing.
+	// limit is never 0.
 	hi, lo := bits.Mul64(w.most, 1_000_000)
 	if limit := uint64(built.ComputeUnits); hi < limit {
 		most, _ := bits.Div64(hi, lo, limit)

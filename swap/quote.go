@@ -101,7 +101,8 @@ func (s *Server) build(r *request, c *choice) txn.Request {
 	return build
 }
 
-// opens returns what tells the accounts that a swap opens; nil if its venue opens none.
+// opens returns the function that returns the accounts which a swap opens; nil if its venue opens
+// none.
 func opens(l *router.Leg) func(user venue.Key) ([]venue.Opening, error) {
 	opener, ok := l.Pool.(venue.Opener)
 	if !ok {
@@ -140,14 +141,16 @@ func chained(route router.Route, limit uint64, side func(venue.Key) txn.Side) tx
 
 // limits returns the limit that the chain enforces for each swap, in the order of the transaction:
 // the least out of an exact-in order, the most in of an exact-out one. The limits of all swaps that
-// buy the target add up to that of the whole, and so do those of all that sell the source.
+// buy the target add up to the least that the whole plan must give. The limits of all swaps that
+// sell the source add up to the most that it may take.
 func (c *choice) limits() []uint64 {
 	legs := c.plan.Legs()
 	source, target := c.plan.Ends()
-	// The platform's fee is paid after the swaps, so they must give it too.
+	// The platform's fee is paid after the swaps, so the swaps must give it too.
 	least, most := share{left: c.minOut + c.fee}, share{left: c.maxIn}
 	for _, l := range legs {
-		// What stands in the order itself is no limit.
+		// The amount of an order is exact. Where it is of the source or the target, it is taken out
+		// of what the limits of the other swaps share.
 		switch in, out := l.Quote.Order.In == source, l.Quote.Out == target; {
 		case l.Quote.Order.ExactOut && in:
 			most.of += l.Quote.AmountIn
@@ -171,18 +174,18 @@ func (c *choice) limits() []uint64 {
 	return limits
 }
 
-// share is an amount that is divided in proportion to parts, which are of in all. The last part
-// gets the rest of the rounding.
+// share divides an amount in proportion to parts. left is what is not divided yet, of the sum of
+// the parts that have not got theirs yet. The last part gets what rounding leaves.
 type share struct{ left, of uint64 }
 
-// take takes an amount out beforehand, if it counts.
+// take takes a fixed amount out before the division, if counts is set.
 func (s *share) take(counts bool, amount uint64) {
 	if counts {
 		s.left -= min(amount, s.left)
 	}
 }
 
-// next returns what belongs to the next part.
+// next returns what the next part gets.
 func (s *share) next(part uint64) uint64 {
 	n := proportion(s.left, part, s.of)
 	if part >= s.of {

@@ -13,12 +13,12 @@ import (
 
 // Layout of a token account (spl-token, Account; spl-token-2022, AccountType).
 const (
-	holderAt        = 32
-	holdingStateAt  = 108
-	holdingKindAt   = 165
-	holdingInit     = 1
-	holdingFrozen   = 2
-	holdingOfTokens = 2
+	holderAt        = 32  // offset of the owner's key, which follows the mint's
+	holdingStateAt  = 108 // offset of the AccountState
+	holdingKindAt   = 165 // offset of the AccountType, if there is one
+	holdingInit     = 1   // AccountState: initialized
+	holdingFrozen   = 2   // AccountState: frozen
+	holdingOfTokens = 2   // AccountType: a token account
 )
 
 const (
@@ -26,8 +26,8 @@ const (
 	ruleFrozen  = "must not be frozen"
 )
 
-// recipients holds the accounts that a request wants to be paid to what they must be. Without such
-// accounts it reads nothing.
+// recipients reads the accounts to which a request wants something to be paid, and returns an error
+// if one of them cannot get it. If the request names none, it reads nothing.
 func (s *Server) recipients(ctx context.Context, r *request) error {
 	named := []struct {
 		field string
@@ -88,8 +88,8 @@ func dataOf(account *solana.Account) []byte {
 	return account.Data
 }
 
-// isHolding returns whether an account holds tokens. Of its data at least holdingKindAt+1 bytes
-// were read, if it has as many.
+// isHolding returns whether an account is a token account. The caller has read at least the first
+// holdingKindAt+1 bytes of its data, if it has as many.
 func isHolding(account *solana.Account) bool {
 	data := dataOf(account)
 	switch {

@@ -15,8 +15,8 @@ import (
 const tokenAccountSize = 165
 
 const (
-	// rentEvery is how often the rent is read while no transaction is built. It changes between
-	// epochs, of which each lasts a day or more.
+	// rentEvery is how often readRents reads the rent. Building a transaction reads it too. The
+	// rent only changes between epochs, and an epoch lasts a day or more.
 	rentEvery = time.Hour
 	// rentRetry is how long to wait after a read that failed.
 	rentRetry = 10 * time.Second
@@ -40,8 +40,8 @@ func (s *Server) readRents(ctx context.Context) {
 	}
 }
 
-// learnRent takes the rent from RentSysvar and returns the rent that holds now. If the account is
-// missing or refused, the rent stays as it was.
+// learnRent takes the rent from account, which is RentSysvar, and returns the rent that holds now.
+// If the account is missing or refused, the rent stays as it was.
 func (s *Server) learnRent(account *solana.Account) venue.Rent {
 	if account == nil {
 		return s.rent()

@@ -24,12 +24,13 @@ const (
 	maxAccounts = 64
 	// maxPriorityFee is 1 SOL: a higher one is surely a typing error.
 	maxPriorityFee = 1_000_000_000
-	// maxAge is how many slots the state may be behind the chain, and the default for that: as many
-	// as state of a stream (market.HeldSlots).
+	// maxAge is the highest max_age_slots, and the default: how many slots the state may be behind
+	// the chain. State from a stream may be as many behind (market.HeldSlots).
 	maxAge = market.HeldSlots
 	// maxDexes is how many venues a request may name.
 	maxDexes = 32
-	// defaultSlippage is that of Jupiter's clients, which may leave it out.
+	// defaultSlippage is the slippage, in basis points, of a request in Jupiter's format that has
+	// none. It is that of Jupiter's API.
 	defaultSlippage = "50"
 )
 
@@ -37,18 +38,20 @@ const (
 const (
 	modeIn, modeOut           = "exact_in", "exact_out"
 	modeInAlias, modeOutAlias = "ExactIn", "ExactOut"
-	formatJupiter             = "jupiter"
 )
+
+// formatJupiter is the value of format.
+const formatJupiter = "jupiter"
 
 // request is the parsed and checked parameters of a quote.
 type request struct {
 	source, target venue.Key
 	// sourceText and targetText are their base58.
 	sourceText, targetText string
-	// amount is that of source, or of target if exactOut.
+	// amount is the amount of source, or of target if exactOut.
 	amount   uint64
 	exactOut bool
-	slippage uint64
+	slippage uint64 // in basis points
 	// user is nil when no transaction is wanted.
 	user *venue.Key
 	// jupiter asks for the answer in Jupiter's format.
@@ -61,9 +64,9 @@ type request struct {
 	maxAccounts     int
 	// priorityFee is in lamports; nil: the server's price per compute unit.
 	priorityFee *uint64
-	fee         uint64
+	fee         uint64 // the platform's, in basis points
 	treasury    *venue.Key
-	maxAge      uint64
+	maxAge      uint64 // in slots
 	// bound is the promise of a quote that the client sent back: the least out, or the most in if
 	// exactOut. nil if there is none.
 	bound *uint64
@@ -85,8 +88,8 @@ type parser struct {
 	err    error
 }
 
-// parseRequest parses and checks the parameters. Its errors are 400s that name the field, its value
-// or that it is missing, and the rule. It reads nothing from the chain.
+// parseRequest parses and checks the parameters. Its errors are 400s. They name the field, its
+// value or that it is missing, and the rule. It reads nothing from the chain.
 func parseRequest(f fields, needUser bool) (*request, error) {
 	if err := cmp.Or(f.once(), f.honoured()); err != nil {
 		return nil, err

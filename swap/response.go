@@ -31,8 +31,8 @@ type Response struct {
 	// transaction fails on the chain if less would arrive.
 	MinAmountOut string `json:"min_amount_out"`
 	SlippageBps  uint64 `json:"slippage_bps"`
-	// PriceImpactBps is how much worse than the price before the trade it executes, fees aside;
-	// rounded up.
+	// PriceImpactBps is how much worse the price of the trade is than the price before it, without
+	// fees, rounded up.
 	PriceImpactBps uint64 `json:"price_impact_bps"`
 	// Fees are already counted in the amounts.
 	Fees []Fee `json:"fees"`
@@ -67,8 +67,8 @@ type Response struct {
 	Simulation *Simulation `json:"simulation,omitempty"`
 }
 
-// TransactionBytes is how many bytes the transaction of a quote has, by its version. One of version
-// 0 may have 1,232, one of version 1 4,096.
+// TransactionBytes is how many bytes the transaction of a quote has, by its version. A transaction
+// of version 0 may have 1,232 bytes, one of version 1 4,096 bytes.
 type TransactionBytes struct {
 	Zero int `json:"0"`
 	One  int `json:"1"`
@@ -142,7 +142,7 @@ const maxRefusals = 16
 type Transaction struct {
 	// Txn is the base64 of the transaction with zero signatures.
 	Txn string `json:"txn"`
-	// LastValidBlockHeight is the block height after which it is void.
+	// LastValidBlockHeight is the last block height at which the transaction is valid.
 	LastValidBlockHeight uint64 `json:"last_valid_block_height"`
 	ComputeUnits         uint32 `json:"compute_units"`
 	// PriorityFee in lamports.
@@ -150,14 +150,16 @@ type Transaction struct {
 	// Unwraps says that bought SOL arrives as SOL. It is false for other tokens, and if the user
 	// had an account for wrapped SOL: then it stays wrapped there.
 	Unwraps bool `json:"unwraps_sol"`
-	// Rent is the lamports that stay in accounts which it opens for the user: for the tokens that
-	// he buys, and what venues keep of him, such as PumpSwap's account for cashback.
+	// Rent is the lamports that stay in accounts which the transaction opens for the user: accounts
+	// for the tokens that he buys, and accounts that venues keep for him, such as PumpSwap's
+	// account for cashback.
 	Rent uint64 `json:"rent"`
 	// Version is legacy, 0 or 1.
 	Version string `json:"transaction_version"`
 	// Fee is what the chain takes for the signatures, in lamports, besides PriorityFee.
 	Fee uint64 `json:"signature_fee"`
-	// LookupTables are the address lookup tables that it uses. It may be empty, but is never null.
+	// LookupTables are the address lookup tables that the transaction uses. It may be empty, but is
+	// never null.
 	LookupTables []string `json:"lookup_tables"`
 }
 
@@ -176,7 +178,7 @@ func (s *Server) response(r *request, c *choice, began time.Time) *Response {
 	if r.exactOut {
 		out.SwapMode = modeOut
 	}
-	// Most mints of an answer are these two.
+	// Most mints of an answer are these two, whose text is there already.
 	text := func(key venue.Key) string {
 		switch key {
 		case r.source:
@@ -242,7 +244,7 @@ func legOf(l *router.Leg, text func(venue.Key) string) Leg {
 }
 
 // sharesOf returns the shares of a plan's routes in basis points. The first route, which has the
-// greatest, gets the rest of the rounding.
+// greatest share, gets what rounding leaves.
 func sharesOf(p *router.Plan) []uint64 {
 	shares := make([]uint64, len(p.Routes))
 	rest := uint64(maxSlippage)

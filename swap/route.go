@@ -36,7 +36,7 @@ const (
 // addRoutes adds all routes, and an answer for every other path or method.
 func (s *Server) addRoutes() {
 	s.app.Use(s.common)
-	// name is that of the key rules.
+	// name is how the rules of keys name the route.
 	keyed := []struct {
 		method, path, name string
 		handle             func(ctx context.Context, c *fiber.Ctx) error
@@ -92,7 +92,7 @@ func (s *Server) common(c *fiber.Ctx) error {
 // cors is what pages of allowed origins may do.
 var cors = origins.CORS{Methods: "GET, POST, OPTIONS", Allowed: "Content-Type, " + keyHeader, Exposed: "Retry-After, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset"}
 
-// counted runs a handler, answers its error or panic, and keeps the metrics and the span.
+// counted runs a handler, answers its error or panic, and records metrics and a span.
 func (s *Server) counted(route string, handle fiber.Handler) fiber.Handler {
 	seconds := s.metrics.requestSeconds.WithLabelValues(route)
 	return func(c *fiber.Ctx) error {
@@ -113,6 +113,7 @@ func (s *Server) counted(route string, handle fiber.Handler) fiber.Handler {
 	}
 }
 
+// guarded calls a handler, and returns a panic as an error.
 func (s *Server) guarded(c *fiber.Ctx, handle fiber.Handler) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -122,8 +123,8 @@ func (s *Server) guarded(c *fiber.Ctx, handle fiber.Handler) (err error) {
 	return handle(c)
 }
 
-// keyed checks the key for a method, bounds the requests in flight and the client's share of them,
-// gives each a deadline, and counts the bytes of an answer.
+// keyed makes a handler that checks the key for a method, bounds the requests in flight, in all and
+// of the client, gives the request a deadline, and counts the bytes of the answer.
 func (s *Server) keyed(method string, handle func(ctx context.Context, c *fiber.Ctx) error) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		pass, client, err := s.admit(c, method)
@@ -147,8 +148,8 @@ func (s *Server) keyed(method string, handle func(ctx context.Context, c *fiber.
 }
 
 // admit checks the key and its rules, takes one request from the key's budget and counts it. method
-// is how the rules name the route: quote, stream, swap, venues, pools.
-// client names who asks: the key, or the network of the address where no key is needed.
+// is how the rules of keys name the route: quote, stream, swap, venues, pools. client names who
+// asks: the key, or the network of the address where no key is needed.
 func (s *Server) admit(c *fiber.Ctx, method string) (pass keys.Pass, client string, err error) {
 	var forwarded []string
 	for _, value := range c.Request().Header.PeekAll(proxies.Header) {
@@ -190,7 +191,7 @@ func (s *Server) getQuote(ctx context.Context, c *fiber.Ctx) error {
 
 // postSwap is POST /api/v2/swap. Its body has the parameters of a quote, or a whole quote that was
 // answered before. The answer is that of a quote, always with the transaction. It does not execute
-// the swap: the specification only names the path.
+// the swap: only the path, which the specification gives, has that name.
 func (s *Server) postSwap(ctx context.Context, c *fiber.Ctx) error {
 	fields, err := postFields(c)
 	if err != nil {

@@ -19,21 +19,22 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// Members of the body of POST /api/v2/send, besides the quote and who is paid by it.
+// memberTransaction is a member of the body of POST /api/v2/send. The other members are named like
+// the parameters of a quote.
 const memberTransaction = "transaction"
 
 const errSendBody = "the body must be a JSON object with transaction (base64, signed) and quote (the answer that has the transaction as txn)"
 
 // sendOrder is a swap that a client wants to have sent: a signed transaction, and the quote that it
-// is of.
+// came with.
 type sendOrder struct {
 	wire      []byte
 	signature string
 	// user is who swaps, and pays says that he also pays the fee.
 	user *venue.Key
 	pays bool
-	// destination and native are who gets what is bought instead of the user, if the quote was
-	// asked for them.
+	// destination and native are the accounts that get what is bought in place of the user's, if
+	// the request for the quote named one.
 	destination, native *venue.Key
 	quote               quotedSwap
 }
@@ -102,11 +103,12 @@ func (s *Server) parseSend(body []byte) (*sendOrder, error) {
 			return nil, invalid(fieldQuote+".route.venue", leg.Venue, "must be a venue that is quoted")
 		}
 	}
-	return o, o.sign(textIn(transaction))
+	return o, o.checkSigned(textIn(transaction))
 }
 
-// sign checks the transaction: it is that of the quote, signed by all who must.
-func (o *sendOrder) sign(text string) error {
+// checkSigned checks that text is the transaction of the quote in base64, signed by all who must
+// sign. It sets wire, signature and pays, and user if that is nil.
+func (o *sendOrder) checkSigned(text string) error {
 	var sent, quoted txwire.Transaction
 	wire, err := base64.StdEncoding.DecodeString(text)
 	if err != nil || sent.Parse(wire) != nil || sent.CheckLimits(len(wire)) != nil {
@@ -163,7 +165,8 @@ func (s *Server) postSend(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	// Following takes as long as a blockhash is valid, so it counts as a stream.
+	// Following may take as long as a blockhash is valid, so it counts as an open stream and not as
+	// a request in flight.
 	if err := s.streams.Take(client); err != nil {
 		c.Set(fiber.HeaderRetryAfter, retryStreams)
 		return err
@@ -181,7 +184,7 @@ func (s *Server) postSend(c *fiber.Ctx) error {
 	return c.JSON(result)
 }
 
-// legsLabel is the label of a route's length.
+// legsLabel returns the label for the number of swaps of a route: 1, 2, 3 or 4+.
 func legsLabel(n int) string {
 	const most = 4
 	if n >= most {

@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// turns gives the processors to the clients in turn: the search for a route is the work that a
-// quote costs. A client that asks for a thousand quotes waits for them, and another one waits for
-// the searches that run, not for the thousand.
+// turns is a semaphore for searches that serves the waiting clients round robin. The search for a
+// route is most of the work of a quote. If one client has a thousand searches waiting, the next
+// search of another client waits only for searches that run, not for the thousand.
 type turns struct {
 	mu sync.Mutex
 	// free is how many searches may begin at once.
@@ -22,8 +22,8 @@ func newTurns(searches int) *turns {
 	return &turns{free: searches, waiting: map[string][]chan struct{}{}}
 }
 
-// take waits for a turn of a client, after which the caller must call give. Its error is that of
-// ctx.
+// take waits for a turn of a client. If it returns nil, the caller must call give after its search.
+// Its error is that of ctx.
 func (t *turns) take(ctx context.Context, client string) error {
 	t.mu.Lock()
 	if t.free > 0 {
@@ -64,7 +64,8 @@ func (t *turns) leave(client string, turn chan struct{}) bool {
 	return true
 }
 
-// give ends a turn. The next one is the first of the client that waits longest for one.
+// give ends a turn. The next turn is for the first client of order, and that client then goes to
+// the end of order if it has more searches waiting.
 func (t *turns) give() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -20,9 +20,9 @@ type Simulation struct {
 // Bounds of a simulation: a quote does not wait long for it, and repeats only a part of its logs.
 const (
 	simulationTimeout = 2 * time.Second
-	maxSimulationErr  = 1 << 10
-	maxLogs           = 100
-	maxLog            = 512
+	maxSimulationErr  = 1 << 10 // bytes
+	maxLogs           = 100     // lines
+	maxLog            = 512     // bytes of a line
 )
 
 // simulate asks the JSON-RPC server for a simulation. It returns nil if the server does not answer

@@ -30,7 +30,8 @@ const (
 	retryStreams = "10"
 )
 
-// streamLimit returns why a client that has own of all open streams gets no more.
+// streamLimit returns the error for a client that opens one more stream; nil if it may. total
+// streams are open, own of them by this client.
 func streamLimit(total, own int) error {
 	switch {
 	case own >= maxClientStreams:
@@ -115,7 +116,7 @@ var (
 )
 
 // next returns the present quote as an event. Its error is errSame or that of the quote. It wraps
-// errBusy if the client has too many requests in flight, or all have.
+// errBusy if this client, or all clients together, have too many requests in flight.
 func (st *stream) next(ctx context.Context) ([]byte, error) {
 	s := st.server
 	if err := s.requests.Take(st.client); err != nil {
@@ -194,7 +195,7 @@ func (st *stream) run(w *bufio.Writer, first []byte) {
 	}
 }
 
-// changes returns a channel that is closed when the held state changes; nil if none is held.
+// changes returns a channel that is closed when the held state changes; nil if no state is held.
 func (st *stream) changes() <-chan struct{} {
 	if st.server.held == nil {
 		return nil
@@ -202,8 +203,8 @@ func (st *stream) changes() <-chan struct{} {
 	return st.server.held.Changed()
 }
 
-// tell sends the next event if there is one, or a sign of life if nothing was sent for heartbeat.
-// It takes and returns the time when something was last sent.
+// tell sends the next event if there is one, or a comment if nothing was sent for cfg.heartbeat. It
+// takes and returns the time when something was last sent.
 func (st *stream) tell(w *bufio.Writer, wrote time.Time) (time.Time, error) {
 	if st.server.held != nil {
 		st.slot = st.server.held.Slot()

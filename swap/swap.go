@@ -1,17 +1,17 @@
 // Package swap is the swap quote API: what one token gives for another, and the transaction that
 // makes the exchange.
 //
-// In: HTTP requests with a key; the chain's accounts over JSON-RPC. Out: quotes, and transactions
-// that a wallet signs.
-// Guarantees: a quote is the venue's own integer arithmetic on the state of each pool at one slot;
-// the answer names the oldest of these slots. Nothing is signed, and only POST /api/v2/send sends.
-// Every response that is not a success has the body {statusCode, error, message}. Keys are never in
-// a log or an answer.
+// In: HTTP requests with a key; the chain's accounts over JSON-RPC. Out: quotes; transactions that
+// a wallet signs; signed transactions, to a JSON-RPC server. Guarantees: a quote is the venue's own
+// integer arithmetic on the state of each pool at one slot; the answer names the oldest of these
+// slots; nothing is signed, and nothing is sent but the signed transactions that clients post to
+// /api/v2/send; every response that is not a success has the body {statusCode, error, message}.
+// Keys are never in a log or an answer.
 //
 // venue has the common interfaces, each package below it knows one venue, market finds and reads
-// pools, router chooses pools and routes, lookup reads lookup tables, txn builds transactions; this
-// package answers requests.
-// It needs no Kafka and no ClickHouse.
+// pools, state holds pools from a stream, mint reads mints, trust compares our quotes with swaps on
+// the chain, router chooses pools and routes, lookup reads lookup tables, txn builds transactions.
+// This package answers requests. It needs no Kafka and no ClickHouse.
 package swap
 
 import (
@@ -67,8 +67,8 @@ type Config struct {
 	// State says which stream the pools' state comes from. Default none: pools are read when a
 	// request needs them. It needs RPC too.
 	State state.Config
-	// Trust says which builds of venues are accepted, and where that is recorded. Its stream is
-	// that of State.
+	// Trust says which builds of venues are accepted, and where that is recorded. Endpoint and
+	// Token are taken from State.
 	Trust trust.Config
 	// LookupTables are address lookup tables that transactions may use, at most
 	// lookup.MaxTables. Default none.
@@ -77,11 +77,11 @@ type Config struct {
 	// unit. Default 10,000: about 0.0000015 SOL a swap.
 	unitPrice uint64
 	// maxInFlight bounds the requests being answered; one more is refused with 503. Default 512.
-	// One client may have as many as are free beside its own.
+	// One client may have as many in flight as are free besides: half of them if it is alone.
 	maxInFlight int
 	// timeout bounds one request. Default 10 s.
 	timeout time.Duration
-	// stopTimeout is how long requests in flight may take once the API is told to stop. Default 10
+	// stopTimeout is how long requests in flight may take after the API is told to stop. Default 10
 	// s.
 	stopTimeout time.Duration
 	// slot is how often a stream of quotes computes its quote again. Default slottime.Default, a
@@ -93,10 +93,9 @@ type Config struct {
 	// routing bounds the search for a route. When it is over, the best route found so far is the
 	// answer. Default 50 ms.
 	routing time.Duration
-	// Hubs are the mints that a route may go through, besides those in which its tokens are quoted
-	// by pump. For each of them a quote reads two pairs more. Default nil: wrapped SOL, and up to
-	// three mints that are computed from the depth of the held pools; as long as there are none,
-	// USDC.
+	// Hubs are the mints that a route may go through, besides those in which pump quotes its
+	// tokens. For each hub a quote reads two more pairs. Default nil: wrapped SOL, and up to three
+	// mints that are computed from the depth of the held pools; as long as there are none, USDC.
 	Hubs []pubkey.Key
 	// Market says how long what was read over JSON-RPC is used.
 	Market market.Config
@@ -151,7 +150,8 @@ type Deps struct {
 	// Tracer may be nil: then there are no spans.
 	Tracer *tracing.Tracer
 	Now    func() time.Time
-	// Unknowns counts what the stream of pools sends and is not known; may be nil.
+	// Unknowns counts fields and statuses from the stream of pools that our code does not know; may
+	// be nil.
 	Unknowns *unknowns.Book
 }
 
@@ -177,10 +177,10 @@ type Server struct {
 	metrics  *metrics
 	// covered are the names of the venues that are quoted.
 	covered map[string]bool
-	// arrayed are those of them whose pools keep their liquidity in arrays.
+	// arrayed are the names of the covered venues whose pools keep their liquidity in arrays.
 	arrayed map[string]bool
 	openapi []byte
-	// requests are those in flight, streams those that are open.
+	// requests counts the requests in flight of each client, streams the open streams.
 	requests, streams *shares.Counts
 	// stopping is closed when the API is told to stop.
 	stopping chan struct{}
@@ -239,7 +239,7 @@ func New(cfg Config, deps Deps) (*Server, error) {
 			return nil, fmt.Errorf("swap: %w", err)
 		}
 	}
-	// After guard and trust, which its gauges read.
+	// newMetrics comes after guard and trust, because its gauges read them.
 	if s.metrics, err = newMetrics(deps.Registerer, s); err != nil {
 		return nil, fmt.Errorf("swap: %w", err)
 	}
@@ -247,8 +247,8 @@ func New(cfg Config, deps Deps) (*Server, error) {
 		AppName: "mintlake-swap", DisableStartupMessage: true, Immutable: true, CaseSensitive: true, StrictRouting: true,
 		BodyLimit: bodyLimit, ReadBufferSize: readBuffer, Concurrency: cfg.maxConnections() + listen.Reserved,
 		ReadTimeout: 10 * time.Second, WriteTimeout: cfg.timeout + 10*time.Second, IdleTimeout: 75 * time.Second,
-		// Fiber answers methods that it does not know with a text of its own. QUERY is a standard's
-		// method.
+		// Fiber would answer a method that it does not know with a text of its own. QUERY is a
+		// standard method that is missing in DefaultMethods.
 		RequestMethods: slices.Concat(fiber.DefaultMethods, []string{"QUERY"}),
 		ErrorHandler: func(c *fiber.Ctx, err error) error {
 			// The client may still send what was refused. If the connection were closed at once, it

@@ -27,11 +27,14 @@ type made struct {
 	warnings []string
 }
 
-// present is what was read for a transaction: which of the accounts there are that it opens, the
-// user's for wrapped SOL, and that which gets the fee; and what the user and the payer have.
+// present is what was read from the chain for a transaction.
 type present struct {
-	opened          []bool
-	wrapped, pays   bool
+	// opened says which of the accounts that the transaction opens exist already. wrapped says that
+	// the user's account for wrapped SOL exists, treasury that the treasury's account for the fee
+	// does.
+	opened            []bool
+	wrapped, treasury bool
+	// user and payer are what these two wallets have, in lamports.
 	user, payer     uint64
 	rent            venue.Rent
 	blockhash       venue.Key
@@ -40,9 +43,10 @@ type present struct {
 	unread bool
 }
 
-// transaction builds what the user signs. For that it reads a blockhash, and which accounts there
-// are: the user's for wrapped SOL, those that the transaction would open, and the one that gets the
-// platform's fee. It is an error if that one is missing.
+// transaction builds what the user signs. For that it reads a blockhash, and which of these
+// accounts exist: the user's account for wrapped SOL, those that the transaction would open, and
+// the treasury's account for the platform's fee. It is an error if the treasury's account is
+// missing.
 func (s *Server) transaction(ctx context.Context, r *request, c *choice) (*made, error) {
 	build := s.build(r, c)
 	build.User, build.Accounts = *r.user, txn.Accounts{}
@@ -65,7 +69,7 @@ func (s *Server) transaction(ctx context.Context, r *request, c *choice) (*made,
 	if err != nil {
 		return nil, err
 	}
-	need := needs(r, &build, built)
+	need := needs(r, &build, built) // [0] from the user, [1] from the payer
 	var deposit uint64
 	for i, o := range opens {
 		if p.opened[i] {
@@ -95,8 +99,9 @@ func (s *Server) transaction(ctx context.Context, r *request, c *choice) (*made,
 	return out, nil
 }
 
-// tuned builds the transaction; then again with the limit of compute units that a simulation shows,
-// and with the priority fee that follows from what others paid, if the request asks for them.
+// tuned builds the transaction. If the request asks for it, it then builds it again with the limit
+// of compute units that a simulation shows, and with the priority fee that follows from what others
+// paid.
 func (s *Server) tuned(ctx context.Context, r *request, build txn.Request) (*txn.Transaction, error) {
 	built, err := txn.Build(build)
 	if err == nil && r.dynamicUnits {
@@ -112,7 +117,7 @@ func (s *Server) tuned(ctx context.Context, r *request, build txn.Request) (*txn
 		build.UnitPrice = s.unitPriceOf(ctx, &r.wish, built)
 		built, err = txn.Build(build)
 	}
-	if errors.Is(err, txwire.ErrMalformed) { // the one who pays would be called
+	if errors.Is(err, txwire.ErrMalformed) { // the payer is a program that the transaction calls
 		field, key := fieldUser, r.user
 		if r.payer != nil {
 			field, key = fieldPayer, r.payer
@@ -122,7 +127,8 @@ func (s *Server) tuned(ctx context.Context, r *request, build txn.Request) (*txn
 	return built, err
 }
 
-// dynamicMargin is the part of what a simulation used by which the limit exceeds it.
+// dynamicMargin says by how much the limit of compute units exceeds what a simulation used: by one
+// part in five.
 const dynamicMargin = 5
 
 // permits returns an error if what was read does not allow what the request asks for.
@@ -130,7 +136,7 @@ func (r *request) permits(c *choice, build *txn.Request, p *present) error {
 	switch {
 	case p.unread:
 		return nil
-	case build.Fee != nil && build.Fee.Account == nil && !p.pays:
+	case build.Fee != nil && build.Fee.Account == nil && !p.treasury:
 		return invalid(fieldTreasury, build.Fee.Treasury.String(), "must have an associated account for "+r.target.String()+": create it first")
 	case r.native != nil && p.wrapped:
 		return invalid(fieldNative, r.native.String(), "must be absent while the user has an account for wrapped SOL: its SOL cannot be told from what is bought")
@@ -143,7 +149,7 @@ func (r *request) permits(c *choice, build *txn.Request, p *present) error {
 }
 
 // unwrapsElsewhere returns an error if bought SOL shall go to the account for wrapped SOL itself:
-// that is closed in the end, and all that it has then goes to who pays its rent.
+// that account is closed in the end, and all its lamports then go to the payer of its rent.
 func (r *request) unwrapsElsewhere(build *txn.Request) error {
 	if r.native == nil {
 		return nil
@@ -155,8 +161,8 @@ func (r *request) unwrapsElsewhere(build *txn.Request) error {
 	return err
 }
 
-// needs returns the lamports that a transaction takes from the user and from the payer, besides the
-// rents.
+// needs returns the lamports, without rents, that a transaction takes from the user, need[0], and
+// from the payer, need[1].
 func needs(r *request, build *txn.Request, built *txn.Transaction) (need [2]uint64) {
 	need[1] = built.Fee + built.PriorityFee
 	for i := range build.Swaps {
@@ -211,16 +217,17 @@ func (s *Server) present(ctx context.Context, r *request, build *txn.Request, op
 	return p, nil
 }
 
-// unread returns whether no account is read, as the request wants it. But the account for wrapped
-// SOL is closed unread, and what was in it goes to who gets SOL, its rent to who pays. So it is
-// read if one of them is not the user.
+// unread returns whether no account is read, because the request wants that. Unread accounts count
+// as missing, so the transaction closes the user's account for wrapped SOL even if he had it
+// before: its SOL goes to r.native, its rent to the payer. So if one of these is not the user,
+// accounts are read all the same.
 func (r *request) unread(build *txn.Request) bool {
 	alone := r.native == nil && (r.payer == nil || *r.payer == *r.user)
 	return r.skipAccounts && (alone || !build.Wraps())
 }
 
-// wantedOf returns the accounts of which transaction must know whether they are there: opens, then
-// the user's account for wrapped SOL, then the treasury's account if there is a fee.
+// wantedOf returns the accounts of which transaction must know whether they exist: opens, then the
+// user's account for wrapped SOL, then the treasury's account if there is a fee.
 func wantedOf(build *txn.Request, opens []venue.Opening) ([]venue.Opening, error) {
 	account, err := build.Accounts.Of(build.User, txn.Side{Mint: mint.WrappedSOL, Program: mint.Token})
 	list := append(slices.Clone(opens), venue.Opening{Account: account, Owner: mint.Token})
@@ -246,13 +253,13 @@ func (s *Server) accounts(ctx context.Context, build *txn.Request, wanted []venu
 	if err != nil {
 		return err
 	}
-	// An address that merely holds lamports is no such account yet.
+	// An address that merely holds lamports has another owner, and is no such account yet.
 	there := func(i int) bool { return accounts[i] != nil && accounts[i].Owner == wanted[i].Owner }
 	for i := range p.opened {
 		p.opened[i] = there(i)
 	}
 	p.wrapped = there(len(p.opened))
-	p.pays = len(wanted) > len(p.opened)+1 && there(len(p.opened)+1)
+	p.treasury = len(wanted) > len(p.opened)+1 && there(len(p.opened)+1)
 	lamports := func(account *solana.Account) uint64 {
 		if account == nil {
 			return 0

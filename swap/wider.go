@@ -8,12 +8,13 @@ import (
 	"github.com/mintlake/mintlake/swap/router"
 )
 
-// farImpact is the price impact, in basis points, from which on pools are read again that refused
-// as they are not held far enough from their price: with less, they would hardly change the plan.
+// farImpact is the price impact of a plan, in basis points, from which on chooseFar reads pools
+// again. With less impact, these pools would hardly change the plan.
 const farImpact = 100
 
-// chooseFar is choose. If there is no plan or a bad one, and pools refused since the order needs
-// more of them than what is held, these are read again with wider windows, once.
+// chooseFar is choose with a second attempt. Some pools refuse an order because it needs arrays
+// farther from their price than those that are held. If there are such pools, and no plan or one
+// with a high price impact, they are read again with wider windows, and choose is called once more.
 func (s *Server) chooseFar(ctx context.Context, r *request, v *view) (*choice, error) {
 	c, err := s.choose(ctx, r, v)
 	if len(v.beyond) == 0 || err == nil && c.plan.ImpactBps < farImpact {

@@ -36,7 +36,7 @@ const MaxTables = 32
 // Layout of a table (state.rs of the address lookup table program; bincode).
 const (
 	typeAt          = 0  // u32: 1 for a table
-	deactivationAt  = 4  // u64: the slot of its deactivation; while it is active, the greatest
+	deactivationAt  = 4  // u64: the slot of its deactivation; the greatest u64 while it is active
 	extendedAt      = 12 // u64: the slot in which entries were added last
 	extendedStartAt = 20 // u8: how many entries there were before that
 	entriesAt       = 56
@@ -73,13 +73,13 @@ func Entries(account *solana.Account, slot uint64) ([]venue.Key, error) {
 }
 
 const (
-	// fresh is how long a reading is used without another one.
+	// fresh is how long after a reading the next one begins.
 	fresh = 30 * time.Second
 	// retry is how long after a reading that failed the next one is tried.
 	retry = 2 * time.Second
 	// usable is how long a reading is used at most. A table works for 512 blocks after its
-	// deactivation, of which a transaction is valid for 150: the others take 72 s at 200 ms a slot,
-	// and 54 s at 150 ms.
+	// deactivation, and a transaction is valid for 150 of them. The other 362 blocks take 72 s at
+	// 200 ms a slot, and 54 s at 150 ms.
 	usable = 45 * time.Second
 	// patience bounds a reading.
 	patience = 10 * time.Second
@@ -102,16 +102,16 @@ type Deps struct {
 type Book struct {
 	addresses []venue.Key
 	deps      Deps
-	// reads lets one call read the tables at a time. It alone uses refused, which is why each table
-	// was left out the last time.
+	// reads lets one call at a time read the tables. Only that call uses refused: why each table
+	// was left out the last time, empty if it was not.
 	reads    sharedcall.Group[struct{}]
 	refused  map[venue.Key]string
 	held     atomic.Pointer[reading]
 	readings *prometheus.CounterVec
 }
 
-// reading is what was read at one time. From next on the tables are read again. failures counts the
-// readings since that failed.
+// reading is what was read at the time at. From next on the tables are read again. failures counts
+// the attempts since at that failed.
 type reading struct {
 	tables   []txn.Table
 	at, next time.Time
@@ -157,7 +157,7 @@ func New(addresses []venue.Key, deps Deps) (*Book, error) {
 	return b, nil
 }
 
-// Get is Tables if that need not read them; ok is false if it must.
+// Get returns what Tables returns, without I/O. ok is false if the tables must be read.
 func (b *Book) Get() (tables []txn.Table, ok bool) {
 	if len(b.addresses) == 0 {
 		return nil, true
@@ -170,8 +170,8 @@ func (b *Book) Get() (tables []txn.Table, ok bool) {
 }
 
 // Tables returns the tables that a transaction of now may use: those of the last reading. One call
-// in the background reads them again every 30 s. Only if there is no reading of the last two
-// minutes, and none failed a moment ago, Tables waits for it.
+// in the background reads them again every 30 s. Tables waits for that call only if the last
+// reading is older than usable, and no call has failed a moment ago.
 func (b *Book) Tables(ctx context.Context) []txn.Table {
 	if tables, ok := b.Get(); ok {
 		return tables
@@ -191,7 +191,7 @@ func (b *Book) Tables(ctx context.Context) []txn.Table {
 	return b.held.Load().usable(now)
 }
 
-// refresh reads the tables, unless that was just done. If it fails, the reading before counts on.
+// refresh reads the tables, unless that was just done. If it fails, the last reading stays in use.
 func (b *Book) refresh(ctx context.Context) {
 	held, now := b.held.Load(), b.deps.Now()
 	if now.Before(held.next) {
@@ -211,7 +211,8 @@ func (b *Book) refresh(ctx context.Context) {
 	b.held.Store(&reading{held.tables, held.at, now.Add(retry), failures})
 }
 
-// read reads all tables. Confirmed: an entry that is only processed may be lost with its block.
+// read reads all tables. It reads at commitment confirmed: an entry of a block that is only
+// processed may be lost with the block.
 func (b *Book) read(ctx context.Context) ([]txn.Table, error) {
 	slot, accounts, err := b.deps.RPC.GetMultipleAccounts(ctx, b.addresses, solana.AccountOptions{Commitment: solana.Confirmed})
 	if err != nil {

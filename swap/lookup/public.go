@@ -18,7 +18,7 @@ func Public() []string {
 // none is the setting for no tables.
 const none = "none"
 
-// ParseTables parses addresses of tables; none is an empty list.
+// ParseTables parses addresses of tables. The one text none stands for an empty list.
 func ParseTables(texts []string) ([]venue.Key, error) {
 	if len(texts) == 1 && texts[0] == none {
 		return nil, nil

@@ -28,13 +28,14 @@ type Directory struct {
 	mu sync.RWMutex
 	// whole are the places of each program that was listed, sorted.
 	whole map[pubkey.Key][]place
-	// born are the pools that were found besides, by their place's hash.
+	// born are the addresses of the pools that Born added and no listing has, by the hash of their
+	// place.
 	born  map[uint64][]pubkey.Key
 	count int
 }
 
-// place is where a pool is. hash is of its program and its mints. Two pairs may have one hash, so
-// whoever reads the address compares the mints.
+// place is a pool's address, with a hash of its program and its mints. Two pairs may have the same
+// hash, so whoever reads the pool must compare its mints.
 type place struct {
 	hash    uint64
 	address pubkey.Key
@@ -57,31 +58,32 @@ func hashOf(program, a, b pubkey.Key) uint64 {
 
 func comparePlaces(x, y place) int {
 	if c := cmp.Compare(x.hash, y.hash); c != 0 {
-		return c // as mostly: the addresses need not be compared
+		return c // the usual case, in which the addresses need not be compared
 	}
 	return bytes.Compare(x.address[:], y.address[:])
 }
 
-// Whole is all pools of one venue. Zero for a venue whose pools cannot be listed so.
+// Whole is the list of all pools of one venue. It is zero for a venue that List cannot list.
 type Whole struct {
 	program pubkey.Key
 	places  []place
 }
 
-// List lists all pools of a venue, as they are at a slot or later. Of each account only the mints
-// are read.
+// List lists all pools of a venue, as they are at slot from or later. Of each account only the
+// mints are read.
 func (d *Directory) List(ctx context.Context, lister Lister, v venue.Venue, from uint64) (Whole, error) {
 	f, ok := wholeFilter(v)
 	if !ok {
 		return Whole{}, nil
 	}
-	// One slice over both mints: at most a few bytes between them are read in vain.
+	// One slice covers both mints, and at most a few bytes between them that are not needed.
 	second := f.MintsAt[1] - f.MintsAt[0]
 	mints := second + len(pubkey.Key{})
 	o := solana.ProgramOptions{AccountOptions: solana.AccountOptions{
 		Commitment: solana.Confirmed, MinContextSlot: from, DataSlice: &solana.DataSlice{Offset: uint64(f.MintsAt[0]), Length: uint64(mints)},
 	}, Filters: wireFilters(f)}
-	// By the first byte of their hash: many short parts are sorted in half the time of one long.
+	// parts are the places by the first byte of their hash: to sort 256 short lists takes half the
+	// time of a long one.
 	var parts [256][]place
 	count, room := 0, maxPlaces-d.Len()
 	err := lister.ProgramAccounts(ctx, v.Program(), o, func(address pubkey.Key, data []byte) error {
@@ -121,8 +123,8 @@ func wholeFilter(v venue.Venue) (f venue.Filter, ok bool) {
 	return filters[0].Whole()
 }
 
-// Fill takes in the pools of a venue. From then on Find answers for it. Born must have been called
-// with all pools that were made since the slot of the listing, and must be called with later ones.
+// Fill takes in the pools of a venue. From then on Find answers for it. The caller has called Born
+// with all pools that were made since the slot of the listing, and calls it with each later one.
 func (d *Directory) Fill(w Whole) {
 	if w.program.IsZero() {
 		return
@@ -149,8 +151,8 @@ func (d *Directory) listed(program pubkey.Key, p place) bool {
 	return found
 }
 
-// Born adds a pool that was found since the venue was listed, or that may be known already. If
-// there is no room for it, Find does not answer for its venue any more.
+// Born adds a pool that was made since its venue was listed. The pool may be known already. If
+// there is no room for it, the venue's listing is dropped, because it is not complete any more.
 func (d *Directory) Born(program, a, b, address pubkey.Key) {
 	hash := hashOf(program, a, b)
 	d.mu.Lock()
@@ -170,8 +172,8 @@ func (d *Directory) Born(program, a, b, address pubkey.Key) {
 	d.count++
 }
 
-// Find returns the addresses of a venue's pools of a pair, and perhaps others; ok is false if the
-// venue was not listed.
+// Find returns the addresses of a venue's pools of a pair, and perhaps those of another pair with
+// the same hash. ok is false if the venue was not listed.
 func (d *Directory) Find(program, a, b pubkey.Key) (addresses []pubkey.Key, ok bool) {
 	if d == nil {
 		return nil, false
@@ -190,12 +192,12 @@ func (d *Directory) Find(program, a, b pubkey.Key) (addresses []pubkey.Key, ok b
 	return append(addresses, d.born[hash]...), true
 }
 
-// maxListed is how many addresses of a pair are read one by one. A pair with more is listed by the
-// server.
+// maxListed is how many pools of a pair are read by their addresses. If the directory has more, the
+// server lists the pair with getProgramAccounts.
 const maxListed = 1000
 
-// Lookup is v.Lookup. If the directory has the venue, there are no filters, but listed has the
-// addresses. d may be nil.
+// Lookup returns v.Lookup of a pair. If the directory has the venue, and at most maxListed
+// addresses for the pair, lookup has no filters, and listed has these addresses. d may be nil.
 func (d *Directory) Lookup(v venue.Venue, a, b pubkey.Key) (lookup venue.Lookup, listed []pubkey.Key) {
 	lookup = v.Lookup(a, b)
 	if addresses, ok := d.Find(v.Program(), a, b); ok && len(addresses) <= maxListed {
@@ -211,8 +213,8 @@ func (d *Directory) Len() int {
 	return d.count
 }
 
-// Expire drops what was listed: pools may have been made that nobody saw. Find answers for a venue
-// once it is listed again.
+// Expire drops all listings, after a gap in which pools may have been made that nobody saw. Find
+// answers for a venue once it is listed again.
 func (d *Directory) Expire() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -55,9 +55,9 @@ func (m *Market) find(ctx context.Context, p pair) ([]located, error) {
 	return refs, nil
 }
 
-// ask lists a venue's pools of a pair. Anyone can open pools, and a quote reads all of them: so
-// only the maxPools with the greatest rank are kept. Accounts that are not pools of the pair are
-// left out.
+// ask lists a venue's pools of a pair. Anyone can open pools, and a quote reads all pools of the
+// list. So the list has only the maxPools with the greatest rank. Accounts that are not pools of
+// the pair are left out.
 func (m *Market) ask(ctx context.Context, v venue.Venue, p pair) ([]venue.Ref, error) {
 	lookup, listed := m.deps.Directory.Lookup(v, p.a, p.b)
 	var refs []venue.Ref
@@ -92,7 +92,7 @@ type Known struct {
 	Ref   venue.Ref
 }
 
-// Known returns pools of the pairs that were asked for lately, at most most.
+// Known returns pools of the pairs that were asked for lately, up to the number most.
 func (m *Market) Known(most int) (list []Known) {
 	for _, kept := range m.pools.Values() {
 		for _, r := range kept.value {
@@ -122,7 +122,7 @@ type Listing struct {
 }
 
 // ProgramAccounts calls use with each account of a program that passes the filter. It leaves out
-// what the server returns in a wrong form or although it does not pass.
+// accounts that the server returns in a wrong form, or that do not pass the filter.
 func ProgramAccounts(ctx context.Context, rpc RPC, l Listing, use func(address venue.Key, data []byte)) error {
 	options := map[string]any{"encoding": "base64", "commitment": l.Commitment, "filters": wireFilters(l.Filter)}
 	if l.MinSlot > 0 {
@@ -145,7 +145,7 @@ func ProgramAccounts(ctx context.Context, rpc RPC, l Listing, use func(address v
 	return nil
 }
 
-// Accounts calls use with those of the addresses that have an account of a program.
+// Accounts reads the addresses, and calls use with each account whose owner is program.
 func Accounts(ctx context.Context, rpc RPC, program venue.Key, addresses []venue.Key, o solana.AccountOptions, use func(address venue.Key, data []byte)) error {
 	for chunk := range slices.Chunk(addresses, solana.MaxAccountsPerCall) {
 		_, accounts, err := rpc.GetMultipleAccounts(ctx, chunk, o)

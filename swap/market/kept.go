@@ -6,7 +6,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 )
 
-// kept is what is remembered of a pair until till.
+// kept is a value that is remembered of a pair until the time till.
 type kept[T any] struct {
 	value T
 	till  time.Time

@@ -117,8 +117,8 @@ type Snapshot struct {
 	// Slot is the slot up to which the whole state is known to hold: the lowest of the calls that
 	// read it, or the head of the held state.
 	Slot uint64
-	// ReadAt is, by the wall clock, when the reading began, or when the block of the held state's
-	// slot was complete.
+	// ReadAt is when the reading began or, for held state, when the block of Slot was complete, by
+	// the wall clock.
 	ReadAt time.Time
 }
 
@@ -130,7 +130,7 @@ func pairOf(a, b venue.Key) pair {
 	return pair{a, b}
 }
 
-// String returns the bytes of both: a key for maps.
+// String returns the bytes of both mints. It is the key by which callers share a reading.
 func (p pair) String() string { return string(p.a[:]) + string(p.b[:]) }
 
 // Market reads pairs. Safe for concurrent use.
@@ -139,7 +139,7 @@ type Market struct {
 	deps   Deps
 	pools  *lru.Cache[pair, kept[[]located]]
 	states *lru.Cache[pair, kept[*Snapshot]]
-	// reading lets those who ask for one pair share a call.
+	// reading lets callers that ask for the same pair at the same time share a reading.
 	reading sharedcall.Group[*Snapshot]
 	tip     tip
 	metrics *metrics
@@ -219,14 +219,15 @@ func (m *Market) Read(ctx context.Context, a, b venue.Key) (*Snapshot, error) {
 	return snapshot, err
 }
 
-// Held state that is older than this is not used; the pair is read instead.
+// Held state that is older than these limits is not used. The pair is read instead.
 const (
-	// HeldSlots is how many slots behind the chain it may be: four seconds of 200 ms slots.
+	// HeldSlots is how many slots behind the chain the state may be: four seconds of 200 ms slots.
 	HeldSlots = 20
-	heldAge   = 5 * time.Second
+	// heldAge is how long ago, by our clock, the block of the state may have been complete.
+	heldAge = 5 * time.Second
 )
 
-// live returns whether held state keeps up with the chain, and its stream with the clock.
+// live returns whether held state is recent enough, by its slot and by our clock.
 func (m *Market) live(s *Snapshot) bool {
 	now := m.deps.Now()
 	return s.Slot+HeldSlots >= m.tip.observe(0, now) && now.Sub(s.ReadAt) <= heldAge
@@ -308,7 +309,7 @@ func split(p pair, refs []located) []batch {
 	return batches
 }
 
-// withNew returns a copy of keys with those of more that it lacks.
+// withNew returns a copy of keys, to which it adds each key of more that is missing.
 func withNew(keys, more []venue.Key) []venue.Key {
 	keys = slices.Clone(keys)
 	for _, k := range more {
@@ -353,9 +354,9 @@ func (m *Market) loadBatch(ctx context.Context, p pair, b batch) (*Snapshot, err
 	return snapshot, nil
 }
 
-// clock reads the sysvar (solana-clock: slot u64, epoch_start i64, epoch u64, leader_schedule_epoch
-// u64, unix_timestamp i64). If the node does not serve it, the epoch is computed from the slot and
-// the time is our clock's.
+// clock reads the Clock sysvar (solana-clock: slot u64, epoch_start i64, epoch u64,
+// leader_schedule_epoch u64, unix_timestamp i64). If the node does not serve it, the epoch is
+// computed from the slot and the time is our clock's.
 func (m *Market) clock(slot uint64, account *solana.Account) venue.Clock {
 	if account == nil || len(account.Data) < clockSize {
 		return venue.ClockAt(slot, m.deps.Now().Unix())

@@ -8,7 +8,8 @@ import (
 
 type metrics struct {
 	reads *prometheus.CounterVec
-	// held and cached are those of reads that a quote counts several times.
+	// held and cached are two counters of reads. They are kept by themselves, because each quote
+	// counts them several times.
 	held, cached prometheus.Counter
 	readSeconds  prometheus.Histogram
 	badPools     *prometheus.CounterVec

@@ -5,19 +5,21 @@ import (
 	"time"
 )
 
-// tipWindow is how long a reported slot counts at least. It ends so that a server that lied once,
-// or a chain that was reset, does not stop quotes for ever.
+// tipWindow is how long a reported slot counts at least. It does not count for ever, because a
+// server may lie once, and a test chain may begin anew: then there would be no quotes any more.
 const tipWindow = 30 * time.Second
 
-// tip has the highest slot that was reported in the last one to two windows: before in the previous
-// window, since in the present one, which ends at ends.
+// tip has the highest slot that was reported lately. before is the highest of the previous window,
+// since that of the present window, which ends at ends. So a reported slot counts for one to two
+// windows.
 type tip struct {
 	mu            sync.Mutex
 	ends          time.Time
 	before, since uint64
 }
 
-// observe counts a reported slot and returns the highest.
+// observe takes in a reported slot, or none if it is 0, and returns the highest slot of both
+// windows.
 func (t *tip) observe(slot uint64, now time.Time) uint64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -25,7 +27,7 @@ func (t *tip) observe(slot uint64, now time.Time) uint64 {
 		if now.Before(t.ends.Add(tipWindow)) {
 			t.before = t.since
 		} else {
-			t.before = 0
+			t.before = 0 // the window after ends has passed without a call
 		}
 		t.since, t.ends = 0, now.Add(tipWindow)
 	}

@@ -14,9 +14,10 @@ import (
 // maxWider is how many pools Wider reads at most. Each is one call of up to 100 accounts.
 const maxWider = 4
 
-// Wider reads pools that refused an order with venue.ErrBeyond again, with wider windows: at most
-// maxWider of them, the first ones. It leaves out those that have no wider window, and those whose
-// wider state cannot be quoted. Callers that ask for one pool at the same time share a reading.
+// Wider reads pools again, with wider windows: those that refused an order with venue.ErrBeyond. It
+// reads at most maxWider pools, the first ones. It leaves out pools that have no wider window, and
+// pools whose wider state cannot be quoted. Callers that ask for one pool at the same time share a
+// reading.
 func (m *Market) Wider(ctx context.Context, pools []Pool) ([]Pool, error) {
 	var refs []located
 	for i := range pools {
@@ -47,7 +48,7 @@ func (m *Market) Wider(ctx context.Context, pools []Pool) ([]Pool, error) {
 	return list, nil
 }
 
-// widen reads one pool.
+// widen reads one pool with a wider window.
 func (m *Market) widen(ctx context.Context, r located) (*Snapshot, error) {
 	mints := r.Mints()
 	p := pairOf(mints[0], mints[1])
@@ -64,8 +65,9 @@ func (m *Market) widen(ctx context.Context, r located) (*Snapshot, error) {
 	return snapshot, nil
 }
 
-// readable returns the refs of one venue and pair that are read: at most most, of which maxWindows
-// may be windowed. They are sorted, the deepest first.
+// readable returns which pools of one venue and pair are read: at most most, and at most maxWindows
+// of those whose liquidity lies in arrays (venue.Windowed). refs must be sorted, the deepest first.
+// It changes refs.
 func readable(refs []venue.Ref, most int) []venue.Ref {
 	windows := 0
 	refs = slices.DeleteFunc(refs, func(r venue.Ref) bool {
@@ -78,6 +80,6 @@ func readable(refs []venue.Ref, most int) []venue.Ref {
 	return refs[:min(len(refs), most)]
 }
 
-// maxWindows is how many pools of one venue and pair are read by JSON-RPC whose liquidity lies in
-// arrays: each has some ten accounts of ten kilobytes.
+// maxWindows is how many pools with arrays are read of one venue and pair: each has some ten
+// accounts of ten kilobytes.
 const maxWindows = 8

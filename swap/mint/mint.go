@@ -44,9 +44,10 @@ type Mint struct {
 	// Warnings are words for what a buyer should know, such as "freezable" or "permanent_delegate".
 	Warnings []string
 
-	hasFee       bool
+	hasFee bool
+	// newer is the fee from its epoch on, older the fee before.
 	older, newer feeRule
-	// extra is how many bytes its extensions add to a token account.
+	// extra is how many bytes the mint's extensions add to a token account.
 	extra int
 }
 
@@ -61,17 +62,18 @@ func (m *Mint) AccountSize() int {
 	return base + typed + header + m.extra
 }
 
-// What extensions of a mint add to each of its token accounts.
+// What extensions of a mint add to each of its token accounts, in bytes: a header of 4, and the
+// value.
 const (
 	extraTransferFee  = 4 + 8
 	extraTransferHook = 4 + 1
 	extraPausable     = 4
 )
 
-// Parse reads a mint account. Every error wraps ErrUntradable: there is no valid mint, or it cannot
-// be transferred without extra accounts, or at all. That is so if it has a transfer hook with a
-// program, is non-transferable or paused, its accounts begin frozen, or its transfer fee cannot be
-// read.
+// Parse reads a mint account. Every error wraps ErrUntradable: there is no valid mint, or its
+// tokens cannot be transferred without extra accounts, or at all. Tokens cannot be transferred if
+// their mint has a transfer hook with a program, is non-transferable or paused, makes accounts that
+// begin frozen, or has a transfer fee that cannot be read.
 func Parse(address pubkey.Key, account *solana.Account) (*Mint, error) {
 	if account == nil {
 		return nil, fmt.Errorf("mint %s: %w: no such account", address, ErrUntradable)
@@ -105,7 +107,8 @@ const (
 // initialized is the AccountState of an account that is not frozen.
 const initialized = 1
 
-// apply takes in an extension. One of a form that cannot be read counts as the worst it may say.
+// apply takes in an extension. If its value cannot be read, it counts as the worst that it may
+// mean.
 func (m *Mint) apply(e tokenaccount.Extension) error {
 	r := borsh.NewReader(e.Value)
 	switch e.Type {
@@ -150,8 +153,8 @@ func rule(r *borsh.Reader) feeRule {
 // wholeBps is all of an amount, in basis points.
 const wholeBps = 10_000
 
-// feeOf returns the rule of an epoch (TransferFeeConfig::get_epoch_fee). Its bps are at most
-// wholeBps.
+// feeOf returns the fee that holds in an epoch (TransferFeeConfig::get_epoch_fee). Its bps are at
+// most wholeBps.
 func (m *Mint) feeOf(epoch uint64) feeRule {
 	r := m.older
 	if epoch >= m.newer.epoch {
@@ -177,7 +180,7 @@ func (m *Mint) TransferFee(epoch, amount uint64) uint64 {
 
 // Sent returns what must leave an account in epoch so that amount arrives
 // (TransferFee::calculate_pre_fee_amount). If the fee would exceed the maximum, or is the whole
-// amount, that is amount plus the maximum. ok is false if the result exceeds 64 bits.
+// amount, the result is amount plus the maximum. ok is false if the result exceeds 64 bits.
 func (m *Mint) Sent(epoch, amount uint64) (gross uint64, ok bool) {
 	if !m.hasFee || amount == 0 {
 		return amount, true

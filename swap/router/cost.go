@@ -15,8 +15,9 @@ const (
 // worth is a rate: units of a token are worth lamports.
 type worth struct{ lamports, units uint64 }
 
-// cost returns what a plan costs beyond its swaps, in the token that plans are compared in. It is 0
-// if no pool has a price for SOL in that token.
+// cost returns what a plan costs beyond its swaps, in the token that plans are compared in. units
+// is how many compute units the plan uses, rents how many token accounts it opens. The cost is 0 if
+// no pool has a price for SOL in that token.
 func (s *search) cost(units uint32, rents uint64) uint64 {
 	lamports := rents * s.q.Rent
 	hi, lo := bits.Mul64(uint64(units), s.q.UnitPrice)
@@ -37,8 +38,8 @@ func (s *search) cost(units uint32, rents uint64) uint64 {
 // pricedLamports is the amount that price asks the pools for: a hundredth of a SOL.
 const pricedLamports = 10_000_000
 
-// price returns what SOL is worth in the token that plans are compared in, by the best pool. Its
-// units are 0 if no pool gives a quote.
+// price returns what SOL is worth in the token that plans are compared in, as the pool says that
+// gives most for it. Its units are 0 if no pool gives a quote.
 func (s *search) price() *worth {
 	measure := s.q.Out
 	if s.q.ExactOut {

@@ -8,8 +8,8 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// Graph has pools by their mints. It is immutable and safe for concurrent use. A graph is made for
-// each quote and has the pools of a few pairs, so it is a sorted list and no map.
+// Graph has pools by their mints. It is immutable, but for Replace, and safe for concurrent use. A
+// graph is made for each quote and has the pools of a few pairs, so it is a sorted list and no map.
 type Graph struct{ pairs []Pair }
 
 // Pair has the pools of two mints, in either order of the mints.
@@ -27,8 +27,8 @@ func comparePairs(a, b *[2]venue.Key) int {
 	return compareKeys(a[1], b[1])
 }
 
-// NewGraph makes a graph. Each pair must be given once. It sorts pairs and their edges, and keeps
-// them. A pool that is given twice counts once.
+// NewGraph makes a graph. Each pair must be given once. It takes over the slice pairs, and sorts it
+// and its edges in place. A pool that is given twice counts once.
 func NewGraph(pairs []Pair) *Graph {
 	pairs = slices.DeleteFunc(pairs, func(p Pair) bool { return len(p.Edges) == 0 })
 	for i := range pairs {
@@ -41,8 +41,8 @@ func NewGraph(pairs []Pair) *Graph {
 	return &Graph{pairs}
 }
 
-// Replace puts another state of a pool in the place of the one that the graph has. It is for
-// whoever made the graph, before others use it.
+// Replace puts another state of a pool in the place of the one that the graph has. Only the maker
+// of the graph may call it, while no other goroutine uses the graph.
 func (g *Graph) Replace(e Edge) {
 	mints := e.Mints()
 	edges, address := g.Between(mints[0], mints[1]), e.Address()

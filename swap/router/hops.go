@@ -11,10 +11,10 @@ import (
 //
 // The transaction must state the amount of the second swap before the first one has run. So the
 // first swap buys exactly that amount of the middle mint, and the second sells exactly that amount.
-// If the price moves in between, more or less of the sold token is used. Of the middle mint at most
-// Route.Residual is left over, by rounding of either swap: a purchase on a venue of pump's may not
-// use the last unit. handed returns the amount that the first swap buys, and
-// the plan's amounts are computed from it.
+// If the price moves in between, more or less of the sold token is used. At most Route.Residual of
+// the middle mint is left over, because either swap rounds: a purchase on a venue of pump's may not
+// use the last unit. handed returns the amount that the first swap buys, from which the plan's
+// amounts are computed.
 func (s *search) hops() {
 	for _, middle := range s.middles() {
 		if s.over() {
@@ -155,9 +155,9 @@ func (s *search) join(middle venue.Key, f form) (Route, error) {
 	return r, nil
 }
 
-// best returns the pool of a pair that gives most, or for an exact-out order takes least, of those
-// whose quote has the form f and that have none of the joints of the route's other pools. If there
-// is none, the error wraps a venue.Refusal.
+// best returns the pool of a pair that gives most or, for an exact-out order, takes least. Its
+// quote must have the form f, and it must not share any of joints, which are accounts of the
+// route's other pools. If there is no such pool, the error wraps a venue.Refusal.
 func (s *search) best(in, out venue.Key, amount uint64, exactOut bool, f form, joints ...venue.Key) (Leg, error) {
 	var leg Leg
 	var refusal error = venue.ErrNoLiquidity
@@ -189,7 +189,8 @@ func (s *search) best(in, out venue.Key, amount uint64, exactOut bool, f form, j
 // first swap is not what it gives alone.
 var errJoint = fmt.Errorf("%w: the pools of the route share a vault", venue.ErrUnverified)
 
-// better returns whether quote a is better than b for the same order. Equal ones are not.
+// better returns whether quote a is better than b for the same order. It returns false for equal
+// quotes.
 func better(a, b *venue.Quote, exactOut bool) bool {
 	if exactOut {
 		return a.AmountIn < b.AmountIn

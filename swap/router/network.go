@@ -9,23 +9,26 @@ import (
 
 // Bounds of a network.
 const (
-	// parts is how many equal parts the amount is given away in before shares are refined.
+	// parts is in how many equal parts fill gives the amount away, before refine moves smaller
+	// amounts.
 	parts = 24
-	// again is the divisor of the first step of refining after a pool was taken out.
-	again = 4 * parts
+	// refineAgain is the divisor of the first step when refine runs again after a pool was taken
+	// out.
+	refineAgain = 4 * parts
 	// maxPaths is how many paths over other mints are kept: those that give most for one part.
 	maxPaths = 12
 	// maxParallel is how many pools of a pair are kept.
 	maxParallel = 4
 	// maxDetours bounds the pairs of mints that a path over three pools may go through. A graph
-	// that has more is no list of hubs, and a search would take too long.
+	// with more such pairs has more mints in the middle than a list of hubs, and a search over all
+	// of them would take too long.
 	maxDetours = 1024
 )
 
 // network is the pools that an exact-in question may be sent through: direct ones, and those of
 // paths over one or two other mints. It is a flow network without cycles, whose nodes are mints.
-// Each pool has what it is given now, so that pools of different paths are shared, and a pair's
-// pools share what reaches the pair.
+// What a pool is given is kept at the pool and not at a path: so paths share pools, and the pools
+// of a pair share what reaches the pair.
 type network struct {
 	*search
 	// nodes begin with In and Out.
@@ -33,7 +36,7 @@ type network struct {
 	index map[venue.Key]int
 	flows []*flow
 	paths []path
-	// order has the nodes but Out, so that a token is bought before it is sold.
+	// order has all nodes but Out, in an order in which a token is bought before it is sold.
 	order []int
 }
 
@@ -49,12 +52,12 @@ type node struct {
 	role role
 	// sales are the flows that sell it.
 	sales []*flow
-	// amount is what reaches it, and trial the same in an attempt.
+	// amount is what reaches the node, trial what reaches it in an attempt.
 	amount, trial uint64
 }
 
-// role says on which side of a swap between two mints in the middle a mint stands. A mint has one
-// role only, so there are no cycles.
+// role says whether a mint is the first or the second of two mints in the middle of a path. A mint
+// has one role only, so there are no cycles.
 type role uint8
 
 const (
@@ -68,18 +71,19 @@ const (
 type flow struct {
 	edge     *Edge
 	from, to int
-	// now is its answer to what it is given, last its last answer to another amount.
+	// now is the pool's answer to what it is given, last its last answer to another amount.
 	now, last reply
-	// trial is its answer in an attempt.
+	// trial is the pool's answer in an attempt.
 	trial reply
-	dead  bool
+	// dead says that the pool was taken out.
+	dead bool
 }
 
 // path is a way from In to Out: the flows between each two mints of it.
 type path struct {
 	mints []int
 	hops  [][]*flow
-	// gain is what it gave for the first part.
+	// gain is what the path gave for the first part.
 	gain uint64
 }
 
@@ -92,13 +96,13 @@ func newNetwork(s *search) *network {
 	if !s.q.OnlyDirect {
 		n.detours(step)
 	}
-	over := n.paths[direct:]
-	slices.SortStableFunc(over, func(a, b path) int { return cmp.Compare(b.gain, a.gain) })
-	n.paths = n.paths[:direct+min(len(over), maxPaths)]
+	indirect := n.paths[direct:]
+	slices.SortStableFunc(indirect, func(a, b path) int { return cmp.Compare(b.gain, a.gain) })
+	n.paths = n.paths[:direct+min(len(indirect), maxPaths)]
 	return n
 }
 
-// detours tries the paths over one and over two mints.
+// detours tries the paths over one and over two mints in the middle.
 func (n *network) detours(step uint64) {
 	firsts, lasts := n.beside(n.q.In), n.beside(n.q.Out)
 	for _, m := range n.middles() {
@@ -128,7 +132,7 @@ func (n *network) beside(mint venue.Key) []venue.Key {
 	return slices.DeleteFunc(n.pools.Neighbours(mint), func(m venue.Key) bool { return m == n.q.In || m == n.q.Out })
 }
 
-// node returns the index of a mint.
+// node returns the index of the node of a mint in the middle, and adds the node if there is none.
 func (n *network) node(mint venue.Key) int {
 	i, known := n.index[mint]
 	if !known {
@@ -138,7 +142,8 @@ func (n *network) node(mint venue.Key) int {
 	return i
 }
 
-// try adds the path over these mints, if its pools take a part of the amount.
+// try adds the path over these nodes, if each of its pairs has a pool that takes the first part of
+// the amount.
 func (n *network) try(step uint64, mints ...int) {
 	p := path{mints: mints, gain: step}
 	for i, from := range mints[:len(mints)-1] {
@@ -151,8 +156,9 @@ func (n *network) try(step uint64, mints ...int) {
 	n.paths = append(n.paths, p)
 }
 
-// between returns the flows of a pair: those of the maxParallel pools that give most for the amount
-// with which the pair was first tried. Of pools that share an account, the first one is kept.
+// between returns the flows of a pair of nodes. At the first call for the pair it makes them, for
+// the pools that give most for amount, as many as parallel says. Of pools that share an account,
+// the network keeps only the first.
 func (n *network) between(from, to int, amount uint64) (hop []*flow) {
 	for _, f := range n.nodes[from].sales {
 		if f.to == to {
@@ -183,7 +189,7 @@ func (n *network) between(from, to int, amount uint64) (hop []*flow) {
 	return hop
 }
 
-// apart returns whether a flow's pool shares nothing with those of the others.
+// apart returns whether a flow's pool shares no account with the pools of the network's flows.
 func (n *network) apart(f *flow) bool {
 	joints := venue.JointsOf(f.edge.Pool)
 	return len(joints) == 0 || !slices.ContainsFunc(n.flows, func(other *flow) bool { return !venue.Apart(other.edge.Pool, joints) })
@@ -197,8 +203,8 @@ func (n *network) parallel(from, to int) int {
 	return maxParallel
 }
 
-// reply returns a pool's answer to an amount, without asking it again for one of its last two. SOL
-// in the middle must be wrapped: hop has the routes of pools that move it natively.
+// reply returns a pool's answer to an amount. It does not ask the pool again if now or last is that
+// answer. SOL in the middle must be wrapped: hop makes the routes over pools that move it natively.
 func (n *network) reply(f *flow, amount uint64) reply {
 	switch amount {
 	case 0:
@@ -217,14 +223,16 @@ func (n *network) reply(f *flow, amount uint64) reply {
 	return r
 }
 
-// gain is what a flow gives for more.
+// gain is what a flow gives in addition when it is given more. reply is its answer to the new
+// total, out the additional output.
 type gain struct {
 	*flow
 	reply reply
 	out   uint64
 }
 
-// best returns the flow of a hop that gives most for an amount more; its out is 0 if none does.
+// best returns the gain of the flow of a hop that gives most for an additional amount; its out is 0
+// if no flow gives anything.
 func (n *network) best(hop []*flow, amount uint64) (best gain) {
 	for _, f := range hop {
 		total := f.now.amount + amount
@@ -240,7 +248,7 @@ func (n *network) best(hop []*flow, amount uint64) (best gain) {
 }
 
 // fill gives the amount away in equal parts, each to the path that gives most for it. The last part
-// includes the division's rest. It returns false if no path takes a part.
+// includes the division's rest. It returns false if no path takes a part, or if the time is over.
 func (n *network) fill() bool {
 	for left := n.q.Amount; left > 0; {
 		step := min(n.share(parts), left)
@@ -262,7 +270,7 @@ func (n *network) fill() bool {
 		for i := range mints[:len(mints)-1] {
 			chosen[i].now = chosen[i].reply
 		}
-		if len(mints) == 4 {
+		if len(mints) == 4 { // two mints in the middle, whose roles are fixed from now on
 			n.nodes[mints[1]].role, n.nodes[mints[2]].role = first, second
 		}
 		left -= step
@@ -272,8 +280,8 @@ func (n *network) fill() bool {
 	return true
 }
 
-// narrow leaves only the flows between mints between which something flows: a search looks at all
-// flows many times.
+// narrow keeps only the flows of pairs of nodes between which something flows, because refine looks
+// at all flows many times.
 func (n *network) narrow() {
 	type pair struct{ from, to int }
 	var used []pair
@@ -289,8 +297,8 @@ func (n *network) narrow() {
 	}
 }
 
-// extend returns what each hop of a path gives for a part more. ok is false if one gives nothing,
-// or if the path would make a cycle.
+// extend returns what each hop of a path gains by an additional part. ok is false if a hop gains
+// nothing, or if the path would make a cycle.
 func (n *network) extend(p *path, step uint64) (gains [3]gain, ok bool) {
 	if len(p.mints) == 4 && (n.nodes[p.mints[1]].role == second || n.nodes[p.mints[2]].role == first) {
 		return gains, false
@@ -304,7 +312,7 @@ func (n *network) extend(p *path, step uint64) (gains [3]gain, ok bool) {
 	return gains, true
 }
 
-// sort orders the nodes, and finds what reaches each.
+// sort sets order, and computes what reaches each node.
 func (n *network) sort() {
 	n.order = []int{nodeIn}
 	for _, role := range []role{first, anyRole, second} {

@@ -38,18 +38,18 @@ type Plan struct {
 	Routes []Route
 	// AmountIn and AmountOut are what the plan takes and gives.
 	AmountIn, AmountOut uint64
-	// ImpactBps is how much worse than the price before the trade it executes, fees aside; rounded
-	// up.
+	// ImpactBps is how much worse the plan's price is than the price before it, without fees, in
+	// basis points, rounded up.
 	ImpactBps uint64
-	// ComputeUnits is how many its swaps may use.
+	// ComputeUnits is how many compute units its swaps may use.
 	ComputeUnits uint32
-	// net is AmountOut less the costs, or for exact-out AmountIn plus the costs. worth is the same,
-	// but with what is left over: plans are compared by it.
+	// net is AmountOut less the costs, or for exact-out AmountIn plus the costs. worth is net that
+	// also counts what is left over. Plans are compared by worth.
 	net, worth uint64
 }
 
-// sold returns what units of a mint in the middle would give, at the price at which the route sells
-// it.
+// sold returns what units of a mint in the middle would give of the mint out, at the price at which
+// the route sells that mint.
 func (r *Route) sold(mint venue.Key, units uint64, out venue.Key) uint64 {
 	if mint == out {
 		return units
@@ -65,15 +65,16 @@ func (r *Route) sold(mint venue.Key, units uint64, out venue.Key) uint64 {
 	return mulDiv(units, gives, in)
 }
 
-// impact returns the price impact of a route. Each leg leaves a part of the price of what it sells;
-// legs that buy the same mint are weighted by what they give.
+// impact returns the price impact of a route, in basis points. Legs in a row multiply: after two
+// legs with an impact of 1% each, 98.01% of the price is left. Legs that buy the same mint are
+// weighted by what they give.
 func impact(r *Route) uint64 {
 	last := r.Legs[len(r.Legs)-1].Quote.Out
 	return wholeBps - r.left(last, len(r.Legs))
 }
 
-// left returns how much of the price is left when the legs before one have bought a mint, in basis
-// points.
+// left returns how much of the price is left, in basis points, in what the first legs of a route
+// have bought of a mint. before is how many legs these are.
 func (r *Route) left(mint venue.Key, before int) uint64 {
 	var bought, weighted uint64
 	for i := range r.Legs[:before] {

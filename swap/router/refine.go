@@ -1,7 +1,8 @@
 package router
 
-// attempt computes what reaches Out if the trials of a node's flows are as they are set, and all
-// nodes after it share what reaches them as before. ok is false if a pool refuses.
+// attempt returns what reaches Out if the flows of the node from get the amounts of their trials,
+// which the caller has set, and each later node divides what reaches it in the same proportions as
+// now. ok is false if a pool refuses.
 func (n *network) attempt(from int) (out uint64, ok bool) {
 	after := false
 	for _, at := range n.order {
@@ -24,7 +25,7 @@ func (n *network) attempt(from int) (out uint64, ok bool) {
 	return n.reaching(nodeOut), true
 }
 
-// keep makes the trials of a node's flows what they are now.
+// keep sets the trials of a node and of its flows to what they have now.
 func (n *network) keep(node *node) {
 	node.trial = node.amount
 	for _, f := range node.sales {
@@ -34,7 +35,7 @@ func (n *network) keep(node *node) {
 	}
 }
 
-// reaching returns what the trials bring to a node.
+// reaching returns what the trials of the flows bring to a node.
 func (n *network) reaching(at int) (sum uint64) {
 	for _, f := range n.flows {
 		if f.to == at && !f.dead {
@@ -44,7 +45,7 @@ func (n *network) reaching(at int) (sum uint64) {
 	return sum
 }
 
-// answer asks a node's flows for the amounts of their trials.
+// answer asks a node's flows for the amounts of their trials. It returns false if a pool refuses.
 func (n *network) answer(node *node) bool {
 	node.trial = node.amount
 	for _, f := range node.sales {
@@ -55,7 +56,8 @@ func (n *network) answer(node *node) bool {
 	return true
 }
 
-// scale divides what reaches a node as it is divided now. The last flow gets the rest.
+// scale divides what reaches a node in the trial among its flows, in the same proportions as now.
+// The last flow gets what rounding leaves. It returns false if a pool refuses.
 func (n *network) scale(node *node) bool {
 	if node.trial == node.amount {
 		n.keep(node)
@@ -83,7 +85,7 @@ func (n *network) scale(node *node) bool {
 	return true
 }
 
-// accept makes the trials the state.
+// accept makes the trials the state of the network.
 func (n *network) accept() {
 	for i := range n.nodes {
 		n.nodes[i].amount = n.nodes[i].trial
@@ -103,8 +105,8 @@ func (n *network) total() (sum uint64) {
 	return sum
 }
 
-// refine moves shares between the flows of each node as long as that gains, first in steps of a
-// part, then in steps of half the size, down to 1/finest of what the node has.
+// refine moves shares between the flows of each node as long as that gains, first in steps of
+// 1/coarsest of what the node has, then in steps of half the size, down to 1/finest of it.
 func (n *network) refine(coarsest uint64) {
 	best := n.total()
 	for divisor := coarsest; divisor <= finest; divisor *= 2 {
@@ -123,8 +125,8 @@ func (n *network) refine(coarsest uint64) {
 	}
 }
 
-// shift moves a part of what a node has from one flow to another if more than best reaches Out
-// then.
+// shift moves a part of what a node has from one flow to another if more than best then reaches
+// Out. best is set to what reaches Out.
 func (n *network) shift(from, to *flow, divisor uint64, best *uint64) bool {
 	node := &n.nodes[from.from]
 	step := min(max(node.amount/divisor, 1), from.now.amount)
@@ -153,8 +155,8 @@ func (n *network) used() (count int) {
 	return count
 }
 
-// drop takes the pool out without which most reaches Out, and those that lead nowhere without it.
-// It returns false if that cannot be done.
+// drop takes out the pool that is missed least: of all pools, most reaches Out without it. It also
+// takes out pools that lead nowhere then. It returns false if no pool can be missed.
 func (n *network) drop() bool {
 	state := n.save()
 	most, best := uint64(0), saved(nil)
@@ -193,8 +195,8 @@ func (n *network) restore(s saved) {
 	n.sort()
 }
 
-// without takes a flow out, and divides what it had among the others of its node. It returns what
-// reaches Out then; ok is false if nothing does, or if a pool refuses.
+// without takes a flow out, and divides what it had among the other flows of its node. It returns
+// what then reaches Out. ok is false if that is nothing, or if a pool refuses.
 func (n *network) without(f *flow) (out uint64, ok bool) {
 	f.dead = true
 	n.prune()
@@ -221,8 +223,8 @@ func (n *network) without(f *flow) (out uint64, ok bool) {
 
 // prune marks flows as dead that nothing reaches, or that lead to a mint that nobody sells.
 func (n *network) prune() {
-	for again := true; again; {
-		again = false
+	for changed := true; changed; {
+		changed = false
 		for _, f := range n.flows {
 			if f.dead || f.now.amount == 0 {
 				continue
@@ -234,7 +236,7 @@ func (n *network) prune() {
 				bought = bought || live && other.to == f.from
 			}
 			if !sold || !bought {
-				f.dead, again = true, true
+				f.dead, changed = true, true
 			}
 		}
 	}

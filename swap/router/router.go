@@ -2,8 +2,8 @@
 // over several of these.
 //
 // In: pools with their state, and a question. Out: plans, best first. Guarantees: pure and
-// deterministic; no pool is used twice, nor two of a plan that share an account; what a plan
-// promises is what its pools' own arithmetic gives for the literal amounts that stand in its
+// deterministic; no pool is used twice, and no plan has two pools that share an account; what a
+// plan promises is what its pools' own arithmetic gives for the literal amounts that stand in its
 // transaction; the best direct pool is always among the plans.
 //
 // The objective is what the user receives (or, for exact-out, pays), net of what the plan costs
@@ -43,7 +43,7 @@ type Pools interface {
 // Question is what is asked for. Zero values of the limits mean the defaults at each field.
 type Question struct {
 	In, Out venue.Key
-	// Amount is that of In, or of Out if ExactOut.
+	// Amount is the amount of In, or of Out if ExactOut.
 	Amount   uint64
 	ExactOut bool
 	// OnlyDirect leaves out routes over other mints.
@@ -85,8 +85,8 @@ type Answer struct {
 var ErrNoPool = errors.New("no pool")
 
 // Find answers a question. Once over returns true, it returns the plans found so far, at least
-// those of the direct pools; a nil over means that there is time. Its error wraps ErrNoPool, or a
-// venue.Refusal if there are pools but none takes the trade.
+// those of the direct pools. If over is nil, the time is not bounded. Its error wraps ErrNoPool, or
+// a venue.Refusal if there are pools but none takes the trade.
 func Find(over func() bool, pools Pools, q Question) (*Answer, error) {
 	s := &search{over: over, pools: pools, q: q, answer: &Answer{}}
 	if over == nil {
@@ -169,15 +169,17 @@ func (s *search) direct() []Edge {
 	return edges
 }
 
-// beyond notes a pool that refused since the order needs more than what is held of it.
+// beyond notes a pool in Answer.Beyond if err says that the order needs more of its accounts than
+// are held.
 func (s *search) beyond(e *Edge, err error) {
 	if address := e.Address(); errors.Is(err, venue.ErrBeyond) && !slices.Contains(s.answer.Beyond, address) {
 		s.answer.Beyond = append(s.answer.Beyond, address)
 	}
 }
 
-// flow adds plans that send an exact-in amount through all pools and paths that gain by it: one of
-// at most MaxSwaps swaps, and ones of fewer, in case that one does not fit a transaction.
+// flow adds plans that send an exact-in amount through all pools and paths that gain by it: a plan
+// of at most MaxSwaps swaps, and plans of fewer swaps, in case the first does not fit a
+// transaction.
 func (s *search) flow() {
 	n := newNetwork(s)
 	if !n.fill() {
@@ -193,7 +195,7 @@ func (s *search) flow() {
 		if !n.drop() {
 			return
 		}
-		n.refine(again)
+		n.refine(refineAgain)
 	}
 }
 
@@ -257,10 +259,10 @@ func (s *search) credited(p *Plan) uint64 {
 	return whole
 }
 
-// spared returns by how much what others leave is overrated beside a chained plan, which sells
-// everything. They sell less by the slack, at a price that is better by the slack's part of the
-// impact, and what they leave counts at that price, though it would not sell at it. One more of
-// each unit makes up for rounding.
+// spared returns what credited adds to a chained plan, so that the comparison with other plans is
+// fair. A chained plan sells everything. Another plan sells less by the slack, so its price is
+// better by the slack's part of the impact. credited counts what it leaves at that better price, at
+// which it would not sell. 1 is added to the impact and to the sum, to make up for rounding.
 func (s *search) spared(p *Plan) uint64 {
 	return 1 + mulDivUp(p.AmountOut, s.q.Slack*(p.ImpactBps+1), wholeBps*wholeBps)
 }
@@ -282,8 +284,8 @@ func (s *search) rents(routes []Route) uint64 {
 	return uint64(len(mints))
 }
 
-// compare orders plans: those that give less than the best direct pool are last. Then by worth,
-// by the number of swaps, and by the pools' addresses.
+// compare orders plans. Plans that give less than the best direct pool are last. Otherwise the
+// order is by worth, then by the number of swaps, then by the pools' addresses.
 func (s *search) compare(a, b Plan) int {
 	if short := a.net < s.least; short != (b.net < s.least) {
 		if short {

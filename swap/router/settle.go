@@ -7,18 +7,18 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// settle makes a plan of what the flows are given. The transaction must state each amount before
-// the swaps before it have run. So what buys a mint in the middle buys exactly an amount that is
-// less by the slack than what it could buy, and what sells it sells no more than that. What stays
-// is in the token that such a swap sells.
+// settle makes the routes of a plan from what the flows are given. The transaction must state the
+// amount of each swap before the earlier swaps have run. So a swap that buys a mint in the middle
+// buys exactly an amount, which is less by the slack than what it could buy, and the swaps that
+// sell the mint sell no more than that. The slack stays in the token which the buying swap sells.
 //
 // Flows that share no mint in the middle are routes of their own. settle returns false if a pool
 // refuses.
 func (n *network) settle() (routes []Route, ok bool) {
 	group := n.groups()
 	routes = make([]Route, 0, len(group))
-	index := map[int]int{} // by group
-	held := make([]uint64, len(n.nodes))
+	index := map[int]int{}               // by group
+	held := make([]uint64, len(n.nodes)) // what the swaps so far have bought of each mint
 	for _, at := range n.order {
 		left, used := held[at], n.nodes[at].amount
 		if at == nodeIn {
@@ -64,7 +64,8 @@ func (n *network) lastSale(at, i int) bool {
 	return true
 }
 
-// leg makes the swap of a flow. bought is what the swaps after it may count on.
+// leg makes the swap of a flow. bought is what later swaps may count on. ok is false if the pool
+// refuses.
 func (n *network) leg(f *flow, amount uint64) (l Leg, bought uint64, ok bool) {
 	mint := n.nodes[f.from].mint
 	if f.to == nodeOut {
@@ -118,7 +119,7 @@ func (n *network) groups() map[*flow]int {
 	return group
 }
 
-// add adds a leg.
+// add appends a leg, and counts it in the route's amounts if it sells In or buys Out.
 func (r *Route) add(l Leg, f *flow) {
 	r.Legs = append(r.Legs, l)
 	if f.from == nodeIn {
@@ -129,7 +130,7 @@ func (r *Route) add(l Leg, f *flow) {
 	}
 }
 
-// leftovers finds what may stay of each mint in the middle.
+// leftovers sets Residual: what the legs buy of each mint in the middle and do not sell.
 func (r *Route) leftovers(out venue.Key) {
 	for i := range r.Legs {
 		mint := r.Legs[i].Quote.Out

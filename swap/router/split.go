@@ -52,7 +52,7 @@ func (s *search) split(edges []Edge) {
 			s.addSplit(used)
 			most = len(used) - 1
 		}
-		// The pools with the greatest shares take over those of the others.
+		// The next, smaller split has only the pools with the greatest shares.
 		parts = used[:most]
 	}
 }
@@ -84,8 +84,8 @@ func (s *search) addSplit(used []part) {
 }
 
 // promising returns the maxPools pools that give most for the first step, without shares. A pool
-// that gives less for it seldom gets a share. Of pools that share an account, the best one is
-// returned.
+// that gives less for the first step seldom gets a share. Of pools that share an account, the best
+// one is returned.
 func (s *search) promising(edges []Edge) []part {
 	parts := make([]part, 0, len(edges))
 	for i := range edges {
@@ -127,7 +127,7 @@ func (s *search) fill(parts []part) bool {
 		}
 		chosen := -1
 		for i := range parts {
-			if p := &parts[i]; s.ask(p, &p.more, p.share.amount+step) && (chosen < 0 || s.margin(p, &parts[chosen])) {
+			if p := &parts[i]; s.ask(p, &p.more, p.share.amount+step) && (chosen < 0 || s.gainsMore(p, &parts[chosen])) {
 				chosen = i
 			}
 		}
@@ -140,8 +140,9 @@ func (s *search) fill(parts []part) bool {
 	return true
 }
 
-// ask asks a pool for an amount, unless last is its answer to that already: after a step, only the
-// pools that took or gave it have new answers. It returns false if the pool refuses.
+// ask asks a pool for an amount and keeps the answer in last, unless last is the answer to this
+// amount already: after a step, only the pools that took or gave it are asked for new amounts. It
+// returns false if the pool refuses.
 func (s *search) ask(p *part, last *reply, amount uint64) bool {
 	if last.amount != amount {
 		quote, err := p.edge.Quote(s.q.order(p.edge, s.q.In, amount, s.q.ExactOut))
@@ -150,8 +151,8 @@ func (s *search) ask(p *part, last *reply, amount uint64) bool {
 	return !last.refused
 }
 
-// margin returns whether the next step on a gains more than that on b.
-func (s *search) margin(a, b *part) bool {
+// gainsMore returns whether the next step on a gains more than the next step on b.
+func (s *search) gainsMore(a, b *part) bool {
 	if s.q.ExactOut {
 		return a.more.in-a.share.in < b.more.in-b.share.in
 	}
@@ -196,8 +197,8 @@ func (s *search) move(from, to *part, step uint64) bool {
 	return true
 }
 
-// gains returns whether two pools are better after a move than before. Sums of two amounts may
-// exceed 64 bits, hence greater.
+// gains returns whether two pools, a and b, are better after a move than before. greater is used
+// because sums of two amounts may exceed 64 bits.
 func (s *search) gains(a, b, afterA, afterB reply) bool {
 	if s.q.ExactOut {
 		return greater(a.in, b.in, afterA.in, afterB.in)

@@ -10,8 +10,8 @@ import (
 // paths of the network.
 //
 // As on a route over one mint, each swap but the last buys an exact amount: what the next one asks,
-// plus the slack. The last one sells exactly what the second buys. What the second does not need
-// stays with the user.
+// plus the slack. The last one sells exactly what the second buys. What the second swap does not
+// use of the first middle mint stays with the user.
 func (s *search) threes() {
 	const swaps = 3
 	if !s.q.ExactOut || s.q.MaxSwaps < swaps {
@@ -31,8 +31,8 @@ func (s *search) threes() {
 	}
 }
 
-// three adds the best route over two mints. If one of them is SOL, the swaps beside it must move it
-// in the same form.
+// three adds the best route over two mints. If one of them is SOL, the swaps that buy and sell it
+// must move it in the same form.
 func (s *search) three(first, second venue.Key) {
 	forms := []form{anyForm}
 	if first == s.q.Native || second == s.q.Native {

@@ -10,11 +10,13 @@ import (
 // version is an account as a slot left it.
 type version struct {
 	slot uint64
-	// bank is that which wrote it, or the slot's reading; nil if it is final.
+	// bank is the bank that wrote it or, for an account that a call read, slot.reading. It is nil
+	// if the version is final.
 	bank *bank
 	// order is the write_version: of two writes in a slot, the later has the greater.
 	order uint64
-	// transaction is that which wrote it, as HashOf its signature; 0 if none is named.
+	// transaction is HashOf the signature of the transaction that wrote it; 0 if the stream named
+	// none.
 	transaction uint64
 	// read says that a call read the account, at the end of the slot.
 	read bool
@@ -22,19 +24,20 @@ type version struct {
 	account *solana.Account
 }
 
-// history has the versions of one account, one for each bank, by slot. Of a slot, a reading is
-// last.
+// history has the versions of one account, at most one for each bank, in the order of slots. Within
+// a slot, the version that a call read is last.
 type history struct {
 	key      venue.Key
 	versions []version
-	// since is the slot after which the stream has all writes; it is the constant never if the
+	// since is the slot after which the stream tells all writes. It is the constant never if the
 	// account is not subscribed to yet.
 	since uint64
-	// unnamed says that a subscription has the account without its address: see byKind.
+	// unnamed says that a filter of the subscription covers the account, which therefore need not
+	// be named: see byKind.
 	unnamed bool
 	// users are the pools that need the account.
 	users []*pool
-	// shared is what the last snapshot has of the account, outside the pools' entries; nil for
+	// shared is what the last snapshot has of the account outside the pools' entries; nil if it has
 	// nothing.
 	shared *account
 	// changed says that the account is in Fold.changed.
@@ -44,8 +47,9 @@ type history struct {
 // never is the since of an account that is not subscribed to yet.
 const never = ^uint64(0)
 
-// add adds a version. Of a bank, a reading replaces writes, and a later write an earlier one. added
-// says that there was none, and ok is false if the version is not newer than the one of its bank.
+// add adds a version. A bank has one version: a reading replaces a write, and a later write an
+// earlier one. added says that the bank had none. ok is false if the bank's version is as new as v
+// or newer, and stays.
 func (h *history) add(v version) (added, ok bool) {
 	at := len(h.versions)
 	for i := at - 1; i >= 0 && h.versions[i].slot >= v.slot; i-- {
@@ -65,7 +69,8 @@ func (h *history) add(v version) (added, ok bool) {
 	return true, true
 }
 
-// at returns the version that holds at the head, if it counts.
+// at returns the version that holds at the head. It returns false if it is not certain which one
+// that is.
 func (h *history) at() (version, bool) {
 	for i := len(h.versions) - 1; i >= 0; i-- {
 		v := &h.versions[i]
@@ -79,8 +84,8 @@ func (h *history) at() (version, bool) {
 	return version{}, false
 }
 
-// counts returns whether a version is certain to be the last of its bank. The stream may have
-// missed a later one up to since.
+// counts returns whether a version is certain to be the last of its bank. It is not certain up to
+// the slot since, because the stream may not have told a later version.
 func (h *history) counts(v *version) bool { return v.slot > h.since || v.read && v.slot == h.since }
 
 // prune drops what a new root makes useless: versions of slots that lost, and of those up to the

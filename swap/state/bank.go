@@ -8,19 +8,19 @@ import (
 )
 
 // maxBanks is how many banks of one slot are kept. A leader that signs two blocks makes two. If
-// there are more, those that were set aside first are forgotten.
+// there are more, the oldest that is neither confirmed nor quoted is forgotten.
 const maxBanks = 8
 
-// bank is one version of a slot's block, as a node executes it. A slot gets a second one if the
-// node changes over to another block of the slot.
+// bank is what a node makes of one block of a slot by executing it. A slot gets a second bank if
+// the node changes over to another block of the slot.
 type bank struct {
 	slot *slot
 	// id is the node's name of the bank, valid for one connection; 0 if none was told.
 	id uint64
-	// hash is that of its block; zero if none was told. parentHash is that of its parent's.
+	// hash is the hash of its block, parentHash that of its parent's block; zero if none was told.
 	hash, parentHash pubkey.Key
-	// parent is the slot of its parent, 0 if none was told. below is the bank that was current
-	// there when it was told: servers that tell no hashes leave nothing else to go by.
+	// parent is the slot of its parent, 0 if none was told. below is the bank that was current in
+	// that slot when the parent was told. It stands for the parent if the server tells no hashes.
 	parent uint64
 	below  *bank
 	// announced says that a status told its creation. complete says that all of its writes have
@@ -28,40 +28,44 @@ type bank struct {
 	announced, complete, dead, aside bool
 	// fork says that the bank is on the head's fork. Only choose sets it.
 	fork bool
-	// leads, lost and turn are what choose last found: the bank leads to the root; a block below it
-	// is missing; and when that was.
+	// leads and lost are what choose found last: leads says that the bank leads to the root, lost
+	// that a block below it is missing. turn is the number of the last call of choose that had the
+	// bank on the head's fork.
 	leads, lost bool
 	turn        uint64
-	// over is the parent on the way to the root, nil at its end.
+	// over is the parent on the way to the root; nil if the root is the parent.
 	over       *bank
 	blockTime  int64
 	receivedAt time.Time
-	// keys are the accounts of which it has a version.
+	// keys are the accounts of which the bank has a version.
 	keys []venue.Key
-	// writes came before it was complete; kept only if steps are wanted.
+	// writes are those that came before the bank was complete. They are kept only if Fold.steps is
+	// set.
 	writes []Write
 }
 
 // slot is a slot after the root.
 type slot struct {
 	number uint64
-	// banks are in the order in which they were told. current is the one that is quoted until a
-	// status names one; nil if nobody knows which that is.
+	// banks are in the order in which they were told. current is the bank that is quoted until a
+	// status says which bank is confirmed; nil if it is not certain which one to quote.
 	banks   []*bank
 	current *bank
-	// confirmed says that the slot is, and final that it is final. named is its confirmed bank; nil
-	// if that is not known yet. hash is the confirmed block's; zero if none was told.
+	// confirmed and final say that the slot has this status. named is its confirmed bank; nil if
+	// that is not known yet. hash is the hash of the confirmed block; zero if none was told.
 	confirmed, final bool
 	named            *bank
 	hash             pubkey.Key
-	// guessed says that the status named no bank, although there are several.
+	// guessed says that named is only probable: the status named no bank, although there are
+	// several.
 	guessed bool
 	// dead says that the slot was dead before any bank of it was told.
 	dead bool
 	// mixed says that there are several banks, of which one has no id. Writes without an id may be
 	// of any of them.
 	mixed bool
-	// reading has the versions that calls read. They are of the confirmed bank, whichever that is.
+	// reading stands for a bank that has the versions which calls read. They belong to the
+	// confirmed bank, whichever that is.
 	reading *bank
 }
 
@@ -76,7 +80,8 @@ func (s *slot) eligible(b *bank) bool {
 	return b == s.current && !b.dead && !s.mixed
 }
 
-// find returns the bank with an id; nil if there is none. A first bank without an id takes it over.
+// find returns the bank with an id; nil if there is none. If the slot has one bank, and that has no
+// id yet, it gets this id.
 func (s *slot) find(id uint64) *bank {
 	for _, b := range s.banks {
 		if b.id == id {
@@ -90,7 +95,7 @@ func (s *slot) find(id uint64) *bank {
 	return nil
 }
 
-// latest returns the bank that an update without an id is of; nil if there is none.
+// latest returns the bank to which an update without a bank id belongs; nil if there is none.
 func (s *slot) latest() *bank {
 	switch {
 	case s.current != nil:
@@ -101,8 +106,9 @@ func (s *slot) latest() *bank {
 	return nil
 }
 
-// open returns the bank whose block has the hash, or else the last one whose block has not come, or
-// else the last one; nil if there is none.
+// open returns the bank to which a block without a bank id belongs: a complete bank whose block has
+// this hash, because the block came twice, or else the last bank whose block has not come. Without
+// both it returns nil: the block is of a new bank. An announced bank goes before one that is not.
 func (s *slot) open(hash pubkey.Key) (last *bank) {
 	for _, b := range s.banks {
 		if hash != (pubkey.Key{}) && b.complete && b.hash == hash {
@@ -118,7 +124,7 @@ func (s *slot) open(hash pubkey.Key) (last *bank) {
 	return last
 }
 
-// read returns the bank of what calls read.
+// read returns s.reading, which it makes at the first call.
 func (s *slot) read() *bank {
 	if s.reading == nil {
 		s.reading = &bank{slot: s, fork: s.named != nil && s.named.fork}
@@ -126,7 +132,7 @@ func (s *slot) read() *bank {
 	return s.reading
 }
 
-// name records the bank that is confirmed. guess says that it is only probable.
+// name records that b is the confirmed bank. guess says that this is only probable.
 func (s *slot) name(b *bank, guess bool) {
 	s.confirmed, s.named, s.guessed, s.dead, b.dead = true, b, guess, false, false
 	if b.complete {
@@ -134,7 +140,8 @@ func (s *slot) name(b *bank, guess bool) {
 	}
 }
 
-// settle names the confirmed bank of a slot whose confirmation came first, if b is that bank.
+// settle names b as the confirmed bank if the slot was confirmed before b was complete, and b is
+// that bank.
 func (s *slot) settle(b *bank) {
 	switch {
 	case !s.confirmed || !b.complete:

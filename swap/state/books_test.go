@@ -19,7 +19,7 @@ import (
 func checkBooks(t *testing.T, f *Fold) {
 	t.Helper()
 	pools, pairs, waiting := 0, 0, 0
-	for p, s := range f.pools.of {
+	for p, s := range f.pools.pairs {
 		require.Equal(t, p, s.pair)
 		require.False(t, s.touched)
 		require.Equal(t, s.asked, slices.ContainsFunc(s.pools, func(p *pool) bool { return p.venue == nil }))
@@ -40,7 +40,7 @@ func checkBooks(t *testing.T, f *Fold) {
 			require.Equal(t, [2]bool{want.complete, want.asked}, [2]bool{got.complete, got.asked})
 		}
 	}
-	require.Len(t, f.pools.by, pools)
+	require.Len(t, f.pools.byAddress, pools)
 	require.Len(t, f.pools.wanted, waiting)
 	require.LessOrEqual(t, pools, f.cfg.MaxPools)
 	require.LessOrEqual(t, len(f.pools.asked), f.cfg.MaxAsked)
@@ -70,7 +70,7 @@ func checkPool(t *testing.T, f *Fold, s *pairState, p *pool) {
 	require.Equal(t, p.state == wanted, waits)
 	require.Equal(t, p.state == held, p.entry != nil)
 	if !p.asked {
-		require.Same(t, p, f.pools.by[p.address])
+		require.Same(t, p, f.pools.byAddress[p.address])
 	}
 	for _, h := range p.needs {
 		require.Same(t, h, f.accounts[h.key])

@@ -18,13 +18,14 @@ type Checkpoint struct {
 	Slot     uint64
 	Hash     pubkey.Key
 	UnixTime int64
-	// venues is a hash of the venues' names: others may have other pools of a pair.
+	// venues is a hash of the venues' names. A Fold with other venues may know further pools of a
+	// pair.
 	venues uint64
 
 	accounts []kept
-	// pools are the addresses of all pools but those that Ask finds again.
+	// pools are the addresses of all pools but those that Ask finds again from the mints of a pair.
 	pools []pubkey.Key
-	// pairs are those that were asked for, the oldest first.
+	// pairs are the pairs that were asked for, the oldest first.
 	pairs []keptPair
 }
 
@@ -41,21 +42,21 @@ type keptPair struct {
 }
 
 // Checkpoint returns what is known at the root; nil while there is no state. It copies no account
-// data: account data never change. Genesis is for the caller to set.
+// data: account data never change. The caller sets Genesis.
 func (f *Fold) Checkpoint() *Checkpoint {
 	if !f.tree.started {
 		return nil
 	}
 	c := &Checkpoint{
 		Slot: f.tree.root, Hash: f.tree.final.hash, UnixTime: f.tree.final.blockTime, venues: hashOfNames(f.venues),
-		accounts: make([]kept, 0, len(f.accounts)), pools: make([]pubkey.Key, 0, len(f.pools.by)),
+		accounts: make([]kept, 0, len(f.accounts)), pools: make([]pubkey.Key, 0, len(f.pools.byAddress)),
 	}
 	for key, h := range f.accounts {
 		if v, ok := h.final(f.tree.root); ok {
 			c.accounts = append(c.accounts, kept{key, v})
 		}
 	}
-	for address, p := range f.pools.by {
+	for address, p := range f.pools.byAddress {
 		if v, ok := p.needs[0].final(f.tree.root); ok && v.account != nil {
 			c.pools = append(c.pools, address)
 		}
@@ -74,7 +75,8 @@ func hashOfNames(venues venue.List) uint64 {
 	return digest.Sum64()
 }
 
-// whole returns whether a pair is listed, and the root has the accounts of all of its pools.
+// whole returns whether a pair is listed, and the accounts of all of its pools are known at the
+// root.
 func (f *Fold) whole(s *pairState) bool {
 	for _, one := range s.pools {
 		if one.asked {
@@ -97,10 +99,10 @@ func (h *history) final(root uint64) (version, bool) {
 	return version{}, false
 }
 
-// Restore takes over a checkpoint that was read. The Fold must be new. The stream must then go on
-// behind the checkpoint's slot, or Reset must be called: it keeps the pools and pairs, but no
-// state. The error wraps errCheckpoint if it has more pools or pairs than may be held; the Fold is
-// then as before.
+// Restore takes over a checkpoint that was read. The Fold must be new. Then the caller lets the
+// stream go on behind the checkpoint's slot, or calls Reset, which keeps the pools and pairs but no
+// state. The error wraps errCheckpoint if the checkpoint has more pools or pairs than may be held.
+// The Fold is then as before.
 func (f *Fold) Restore(c *Checkpoint) error {
 	if len(c.pools) > f.cfg.MaxPools || len(c.pairs) > f.cfg.MaxAsked {
 		return fmt.Errorf("%w: it has %d pools and %d pairs, at most %d and %d are held", errCheckpoint, len(c.pools), len(c.pairs), f.cfg.MaxPools, f.cfg.MaxAsked)
@@ -113,19 +115,20 @@ func (f *Fold) Restore(c *Checkpoint) error {
 		f.accounts[k.key] = h
 		f.change(h)
 	}
-	whole := c.venues == hashOfNames(f.venues) // another venue has not been listed
+	whole := c.venues == hashOfNames(f.venues) // the pools of another venue have not been listed
 	for _, address := range c.pools {
 		h := f.accounts[address]
 		whole = h != nil && f.discover(address, h.versions[0].account) && whole
 	}
 	for _, p := range c.pairs {
 		f.Ask(p.pair.a, p.pair.b)
-		// If a pool is missing now, nobody knows of which pair it was.
+		// If a pool is missing now, it is not known to which pair it belongs, so each pair must be
+		// listed again.
 		if p.listed && whole {
 			f.Complete(p.pair.a, p.pair.b)
 		}
 	}
-	// Not counted before: all of these pools had room.
+	// The bytes are not counted while pools are added: all of them had room before the restart.
 	f.bytes = 0
 	for key, h := range f.accounts {
 		if len(h.users) == 0 {

@@ -9,11 +9,11 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// Common returns the mints that have pools with most other mints, at most most, those with more of
-// them first. It is empty if ctx ends before.
+// Common returns the mints that have pools with at least commonPairs other mints, those with the
+// most first. most bounds the list. The list is empty if ctx ends before the answer.
 func (f *Feed) Common(ctx context.Context, most int) []venue.Key {
 	found := make(chan []venue.Key, 1)
-	f.do(ctx, func() { found <- f.fold.common(most) })
+	f.enqueue(ctx, func() { found <- f.fold.common(most) })
 	select {
 	case list := <-found:
 		return list
@@ -24,7 +24,7 @@ func (f *Feed) Common(ctx context.Context, most int) []venue.Key {
 
 func (f *Fold) common(most int) []venue.Key {
 	pairs := map[venue.Key]int{}
-	for p, s := range f.pools.of {
+	for p, s := range f.pools.pairs {
 		if slices.ContainsFunc(s.pools, func(p *pool) bool { return !p.asked && p.state != absent }) {
 			pairs[p.a]++
 			pairs[p.b]++
@@ -40,5 +40,5 @@ func (f *Fold) common(most int) []venue.Key {
 	return list[:min(len(list), most)]
 }
 
-// commonPairs is how many mints a common mint has pools with.
+// commonPairs is the least number of other mints with which a common mint has pools.
 const commonPairs = 8

@@ -21,7 +21,8 @@ type listed struct {
 }
 
 // answer is what Pair found in a snapshot. It holds in all snapshots of that slot with the same
-// version: they differ in other pairs. It has no snapshot, whose memory it would hold.
+// version: these differ only in other pairs. It has no pointer to the snapshot, which would keep
+// that in memory.
 type answer struct {
 	slot, version uint64
 	at            time.Time
@@ -33,17 +34,18 @@ type answer struct {
 type entry struct {
 	venue string
 	ref   venue.Ref
-	// needs are those of the pool; of the histories, only the key may be read. own are the
-	// accounts of the first of them, which are the pool's own.
+	// needs are the accounts that the pool needs. Only their keys may be read, because the Fold
+	// changes the histories. own are the accounts of the first len(own) of needs, which are the
+	// pool's own.
 	needs []*history
 	own   []*solana.Account
 	slot  uint64
-	// decoded is the pool, decoded when it is first needed.
+	// decoded is the pool. It is decoded when it is first needed.
 	decoded atomic.Pointer[decoded]
 }
 
-// decoded is a pool that was decoded from an entry and from accounts outside the entry: shared, as
-// they were when a snapshot had this version of them.
+// decoded is a pool that was decoded from an entry and from shared, which are accounts outside the
+// entry. version is that of the last snapshot that had these accounts.
 type decoded struct {
 	shared  []*account
 	version uint64
@@ -51,8 +53,8 @@ type decoded struct {
 	err     error
 }
 
-// account is one that a pool needs, but that is not its own: a mint, a config. It is immutable
-// except memo.
+// account is an account that a pool needs but that is not its own: a mint, a config. It is
+// immutable except memo.
 type account struct {
 	*solana.Account
 	memo venue.Memo

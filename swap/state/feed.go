@@ -56,8 +56,8 @@ type Deps struct {
 	// Lister fills the Directory at the start; both may be nil: then each pair is listed by itself.
 	Lister    market.Lister
 	Directory *market.Directory
-	// Observe is called with each new highest slot of the stream, and while that replays old slots
-	// with the server's own; may be nil.
+	// Observe is called with each new highest slot of the stream and, while the stream replays old
+	// slots, with the slot of the JSON-RPC server; may be nil.
 	Observe func(slot uint64)
 	// Steps is called with each transaction that wrote a held pool, when its slot is complete. It
 	// must not block, and may be nil.
@@ -73,7 +73,7 @@ type Deps struct {
 	Registerer prometheus.Registerer
 	Now        func() time.Time
 	Dial       func(ctx context.Context, address string) (net.Conn, error)
-	// Unknowns counts what the stream sends and is not known; may be nil.
+	// Unknowns counts fields and statuses from the stream that our code does not know; may be nil.
 	Unknowns *unknowns.Book
 }
 
@@ -85,7 +85,8 @@ type Feed struct {
 	server  yellowstone.Server
 	fold    *Fold
 	metrics *metrics
-	// tasks run one after the other in one goroutine. It alone uses the fold and the fields below.
+	// tasks run one after the other in one goroutine. Only this goroutine uses the fold, but for
+	// its Snapshot, and the fields below that are not atomic.
 	tasks chan func()
 	// listing are the pairs whose pools are being listed. reading are the lanes that wait for an
 	// answer.
@@ -143,8 +144,8 @@ func New(cfg Config, deps Deps) (*Feed, error) {
 	return f, nil
 }
 
-// bornOf returns the directory's Born for pools of the venues that can be listed. Nobody asks it
-// for others.
+// bornOf returns a function that calls the directory's Born for pools of the venues that can be
+// listed. The directory is not asked for pools of other venues.
 func bornOf(d *market.Directory, venues venue.List) func(program, a, b, address pubkey.Key) {
 	listable := map[pubkey.Key]bool{}
 	for _, v := range venues {
@@ -183,7 +184,7 @@ func (f *Feed) Changed() <-chan struct{} { return *f.changed.Load() }
 func (f *Feed) Run(ctx context.Context) error {
 	f.restore(ctx)
 	group, within := errgroup.WithContext(ctx)
-	group.Go(func() error { f.own(within); return nil })
+	group.Go(func() error { f.runTasks(within); return nil })
 	group.Go(func() error { f.follow(within); return nil })
 	err := group.Wait()
 	f.filler.running.Wait()
@@ -191,8 +192,9 @@ func (f *Feed) Run(ctx context.Context) error {
 	return err
 }
 
-// own runs the tasks. In between it looks for wanted pools, and publishes.
-func (f *Feed) own(ctx context.Context) {
+// runTasks runs the tasks. In between it reads wanted pools, lists venues, writes checkpoints and
+// publishes.
+func (f *Feed) runTasks(ctx context.Context) {
 	tick := time.NewTicker(f.cfg.every)
 	defer tick.Stop()
 	seconds := time.NewTicker(time.Second)
@@ -228,33 +230,34 @@ func (f *Feed) publish() {
 	}
 }
 
-// do queues a task. It returns when the task is queued, or ctx ends.
-func (f *Feed) do(ctx context.Context, task func()) {
+// enqueue puts a task into the queue of tasks. It returns when the task is in the queue, before it
+// has run, or when ctx ends.
+func (f *Feed) enqueue(ctx context.Context, task func()) {
 	select {
 	case f.tasks <- task:
 	case <-ctx.Done():
 	}
 }
 
-// follow keeps a session open, one after the other, until ctx ends.
+// follow opens one session after the other until ctx ends.
 func (f *Feed) follow(ctx context.Context) {
 	delays := backoff.NewExponentialBackOff()
 	delays.InitialInterval, delays.MaxInterval = 250*time.Millisecond, 10*time.Second
 	for failures := uint(1); ctx.Err() == nil; failures++ {
 		s := &session{Feed: f}
 		err := s.run(ctx)
-		// As a task, so that it runs after the updates of this session.
-		f.do(ctx, func() { f.deps.Live(false, f.seen) })
+		// Live is called by a task, so that it runs after the updates of this session.
+		f.enqueue(ctx, func() { f.deps.Live(false, f.seen) })
 		if ctx.Err() != nil {
 			return
 		}
 		f.metrics.reconnects.Inc()
-		if s.received > 1 {
+		if s.received > 1 { // the connection worked
 			delays.Reset()
 			failures = 1
 		}
 		if s.replay && s.updates == 0 { // the server may not have those slots any more
-			f.do(ctx, f.reset)
+			f.enqueue(ctx, f.reset)
 		}
 		if bits.OnesCount(failures) == 1 { // sampled
 			f.deps.Logger.Warn("pools' stream given up", "err", err, "failures", failures)
@@ -311,7 +314,7 @@ func (f *Feed) message(u *pb.SubscribeUpdate) {
 // impossible returns whether an update is of a slot that no chain can have reached, or of a block
 // whose parent is above it: the head would stand still for ever.
 func impossible(u *pb.SubscribeUpdate) bool {
-	var anyChain *bounds.Bounds // it knows only the clock
+	var anyChain *bounds.Bounds // a nil Bounds knows only the clock
 	switch m := u.GetUpdateOneof().(type) {
 	case *pb.SubscribeUpdate_Account:
 		return anyChain.Slot(m.Account.GetSlot()) != nil
@@ -334,6 +337,7 @@ func hashOrZero(text string) pubkey.Key {
 	return hash
 }
 
+// see notes a slot that the stream reported.
 func (f *Feed) see(slot uint64) {
 	if slot > f.seen {
 		f.seen = slot

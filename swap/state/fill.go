@@ -13,8 +13,8 @@ import (
 
 const (
 	// fillPatience is how long the listing of one venue may take. fillAgain is the time before
-	// those that failed are tried again. fillPause is the time between the beginnings of two
-	// listings: a server goes on with one that nobody waits for, as its state has ended.
+	// listings that failed are tried again. fillPause is the least time between two beginnings when
+	// the state begins anew: the server may still be busy with the listing that was given up.
 	fillPatience = 10 * time.Minute
 	fillAgain    = 5 * time.Minute
 	fillPause    = time.Minute
@@ -22,11 +22,12 @@ const (
 
 // filler is what a Feed knows of its listing of all pools.
 type filler struct {
-	// from is the slot where the state began for which venues are listed; 0 for none. left are
-	// those that are not listed yet.
+	// from is the slot where the state began for which venues are listed; 0 for none. left are the
+	// venues that are not listed yet.
 	from uint64
 	left venue.List
-	// busy says that listings run, which stop ends. began is when they did, due when the next may.
+	// busy says that listings run, which stop ends. began is when the last listings began, due when
+	// the next may begin.
 	busy       bool
 	stop       context.CancelFunc
 	began, due time.Time
@@ -35,8 +36,8 @@ type filler struct {
 	running  sync.WaitGroup
 }
 
-// fill lists the pools of each venue for which that was not done since the state began. From then
-// on no pair is listed by itself there. The stream shows the pools that are made later.
+// fill lists the pools of each venue that was not listed since the state began. After that, the
+// venue need not be asked for the pools of a pair. The stream shows the pools that are made later.
 func (f *Feed) fill(ctx context.Context) {
 	now, from := f.deps.Now(), f.fold.First()
 	if f.deps.Lister == nil || f.deps.Directory == nil || from == 0 || f.filler.busy {
@@ -50,17 +51,17 @@ func (f *Feed) fill(ctx context.Context) {
 		return
 	}
 	f.filler.busy, f.filler.began, f.filler.due = true, now, now.Add(fillAgain)
-	wanted, stop := context.WithCancel(ctx)
+	listing, stop := context.WithCancel(ctx)
 	f.filler.stop = stop
 	f.filler.running.Go(func() {
 		defer stop()
 		for _, v := range left {
-			within, cancel := context.WithTimeout(wanted, fillPatience)
+			within, cancel := context.WithTimeout(listing, fillPatience)
 			listed, err := f.deps.Directory.List(within, f.deps.Lister, v, from)
 			cancel()
-			f.do(ctx, func() { f.filled(v, from, listed, err) })
+			f.enqueue(ctx, func() { f.filled(v, from, listed, err) })
 		}
-		f.do(ctx, func() {
+		f.enqueue(ctx, func() {
 			f.filler.busy = false
 			if f.filler.from == from && len(f.filler.left) == 0 {
 				f.metrics.readings.WithLabelValues("filled").Inc()
@@ -70,7 +71,7 @@ func (f *Feed) fill(ctx context.Context) {
 	})
 }
 
-// filled takes in the listing of one venue.
+// filled takes in the listing of one venue, or its error.
 func (f *Feed) filled(v venue.Venue, from uint64, listed market.Whole, err error) {
 	if f.filler.from != from {
 		return // the state was reset meanwhile

@@ -125,7 +125,7 @@ func TestAListingOfAStateThatEndedIsDropped(t *testing.T) {
 	s.block(1500)
 	require.Eventually(t, func() bool {
 		looked := make(chan bool)
-		f.do(t.Context(), func() { looked <- f.filler.from == 1500 })
+		f.enqueue(t.Context(), func() { looked <- f.filler.from == 1500 })
 		return <-looked
 	}, hang, time.Millisecond)
 	require.Equal(t, 1, l.count(cpmm.Program), "not at once: the server may still make the first")

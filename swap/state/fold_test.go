@@ -96,7 +96,7 @@ func TestAPairWithAPoolForWhichThereIsNoRoomIsNotQuotedFromHere(t *testing.T) {
 	begin(f)
 	born(f, 11, first)
 	born(f, 12, second)
-	require.Len(t, f.pools.by, 1)
+	require.Len(t, f.pools.byAddress, 1)
 	read(f, 12, first)
 	_, err := f.Snapshot().Pair(first.coin, swaptest.WrappedSOL)
 	require.NoError(t, err)
@@ -114,7 +114,7 @@ func TestThePairThatWasAskedForFirstGivesWay(t *testing.T) {
 		ask(f, swaptest.Named(name))
 	}
 	require.Len(t, f.accounts, held)
-	require.Len(t, f.pools.of, 1)
+	require.Len(t, f.pools.pairs, 1)
 	f.Publish()
 	_, err := f.Snapshot().Pair(swaptest.Named("a"), swaptest.WrappedSOL)
 	require.ErrorIs(t, err, market.ErrNotHeld)

@@ -11,7 +11,7 @@ import (
 type entryState uint8
 
 const (
-	// wanted: the state is not certain, and must be read.
+	// wanted: the state is not certain, and accounts must be read.
 	wanted entryState = iota
 	// held: the state is in entry.
 	held
@@ -31,14 +31,15 @@ func (f *Fold) update(p *pool) {
 		f.pools.wanted[p] = struct{}{}
 	case lacked:
 		if delete(f.pools.wanted, p); len(f.pools.wanted) == 0 {
-			// Not cleared: a map keeps the memory of the most that it held.
+			// A new map instead of clear: a map keeps the memory of the most entries that it had.
 			f.pools.wanted = map[*pool]struct{}{}
 		}
 	}
 }
 
-// judge returns the state of a pool at the head, and its entry if it is held. Every account is as
-// it was told or read last: the stream tells each write, and the head's slot is complete.
+// judge returns the state of a pool at the head, and its entry if it is held. An account that the
+// stream did not tell again is as it was told or read last: the stream tells each write, and the
+// head's slot is complete.
 func (f *Fold) judge(p *pool) (entryState, *entry) {
 	if !f.tree.started {
 		return wanted, nil
@@ -74,7 +75,8 @@ func (f *Fold) judge(p *pool) (entryState, *entry) {
 	return held, e
 }
 
-// reopen reads a pool's account again. ref is nil if it is no pool of the pair any more.
+// reopen opens the new version of a pool's account. It sets p.ref to nil if that is no pool of the
+// pair any more.
 func (f *Fold) reopen(p *pool, account *solana.Account) {
 	last := p.ref
 	p.opened, p.ref = account, nil
@@ -88,7 +90,7 @@ func (f *Fold) reopen(p *pool, account *solana.Account) {
 	}
 	p.ref, p.shallow = ref, f.shallow(ref, last != nil && !p.shallow)
 	if !p.shallow && len(p.needs) > 1 && same(last, ref) {
-		return // as nearly always: the price is still in the same array
+		return // the usual case: the price is still in the same array
 	}
 	f.need(p)
 }
@@ -101,16 +103,17 @@ func next(p *pool, last venue.Ref, data []byte) (venue.Ref, error) {
 	return p.venue.Open(p.address, data, p.pair.a, p.pair.b)
 }
 
-// same returns whether a pool needs the same accounts as before. It is quick if the pool has kept
-// its lists.
+// same returns whether a pool whose liquidity lies in arrays needs the same accounts as before. For
+// other pools it returns false.
 func same(last, now venue.Ref) bool {
 	before, is := last.(venue.Windowed)
 	after, ok := now.(venue.Windowed)
 	return is && ok && slices.Equal(before.Near(), after.Near()) && slices.Equal(before.Spare(), after.Spare()) && slices.Equal(before.Accounts(), after.Accounts())
 }
 
-// shallow returns whether a pool's arrays are not held. One whose arrays are held must lose half of
-// the depth: a pool at the edge would be read again and again.
+// shallow returns whether a pool is not deep enough for its arrays to be held. held says that they
+// are held now: then the pool becomes shallow only below half of LeastDepth. Otherwise a pool near
+// LeastDepth would be read again and again.
 func (f *Fold) shallow(ref venue.Ref, held bool) bool {
 	windowed, ok := ref.(venue.Windowed)
 	if !ok {
@@ -123,7 +126,7 @@ func (f *Fold) shallow(ref venue.Ref, held bool) bool {
 	return windowed.Depth() < least
 }
 
-// required returns the accounts without which the pool has no state.
+// required returns the accounts without which the pool cannot be quoted: all but the spare ones.
 func (p *pool) required() []*history { return p.needs[:len(p.needs)-int(p.spare)] }
 
 // known returns whether all of these accounts have a version at the head.

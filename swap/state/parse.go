@@ -52,8 +52,8 @@ func (r *checkpointReader) fail(format string, args ...any) {
 	}
 }
 
-// fill reads len(b) bytes into b and returns it; after an error b is all zeros. If the file names
-// the length of b, the caller compares it with r.left before it allocates b.
+// fill reads len(b) bytes into b and returns it; after an error b is all zeros. If the length of b
+// stands in the file, the caller must have compared it with r.left before it allocated b.
 func (r *checkpointReader) fill(b []byte) []byte {
 	if int64(len(b)) > r.left {
 		r.fail("it is cut off")
@@ -119,7 +119,7 @@ func (r *checkpointReader) checkpoint() *Checkpoint {
 	return c
 }
 
-// account reads an account that is not of a later slot than the root.
+// account reads an account. It fails if the account's version is of a later slot than root.
 func (r *checkpointReader) account(root uint64) (k kept) {
 	head := r.fill(r.head[:])
 	key, numbers, flags, rest := head[:32], head[32:56], head[56], head[57:]

@@ -18,34 +18,35 @@ func pairOf(a, b venue.Key) pair {
 // pairState is what is known of a pair.
 type pairState struct {
 	pair
-	// pools are those that are known, and the addresses where one may be. If asked, one of them
-	// stands for the pair's mints.
+	// pools are the pools of the pair that are known, and the addresses where one may be. If asked
+	// is set, one more entry stands for the pair's mints.
 	pools []*pool
 	// asked says that the pair is watched, listed that all of its pools are known, and refused that
 	// there was no room for one of them.
 	asked, listed, refused bool
-	// touched says that the pair is in pools.touched.
+	// touched says that the pair is in Fold.pools.touched.
 	touched bool
 }
 
 // pool is a pool that is known, or an address where one may be.
 type pool struct {
 	address venue.Key
-	// venue is nil for what only stands for the mints of an asked pair. That has no address.
+	// venue is nil for an entry that only stands for the mints of an asked pair. Such an entry has
+	// no address.
 	venue venue.Venue
 	pair  *pairState
-	// opened is the account that was opened last, and ref the pool that it was; ref is nil if it
-	// was none of the pair. Both stay when the account is gone.
+	// opened is the account that was opened last, and ref is what Open made of it; ref is nil if
+	// that was no pool of the pair. Both stay when the account is gone.
 	opened *solana.Account
 	ref    venue.Ref
-	// shallow says that its arrays are not held, as it is not deep enough.
+	// shallow says that the pool's arrays are not held, because it is not deep enough.
 	shallow bool
-	// needs are the accounts that it needs, each once. Swaps write the first own of them: the
-	// account at the address, and then the others of Own. The last spare of them are needed only
-	// once the price has moved.
+	// needs are the accounts that the pool needs, each once. The first of them, as many as own
+	// says, are those that its swaps write: the account at the address, then those of ref.Own. The
+	// last of them, as many as spare says, are needed only once the price has moved.
 	needs      []*history
 	own, spare uint16
-	// lacks says that one of needs is not known, so that the pool is in pools.wanted.
+	// lacks says that one of needs is not known, so that the pool is in Fold.pools.wanted.
 	lacks bool
 	// asked says that the address is watched because the pair is asked for, though no listing has a
 	// pool there.
@@ -59,34 +60,35 @@ type pool struct {
 
 // pools are all pools that are known.
 type pools struct {
-	by map[venue.Key]*pool // by address, without those that are only asked for
-	of map[pair]*pairState
+	byAddress map[venue.Key]*pool // without those that have pool.asked
+	pairs     map[pair]*pairState
 	// wanted are the pools to be read.
 	wanted map[*pool]struct{}
 	// urgent are pairs whose pools are read before others.
 	urgent map[*pairState]struct{}
 	// asked are the pairs that are watched, the oldest first.
 	asked []*pairState
-	// refused counts the pairs with a pool for which there was no room. full says that there was
-	// no room to remember another.
+	// refused counts the pairs with a pool for which there was no room. full says that there was no
+	// room to remember one more such pair.
 	refused int
 	full    bool
 	// touched are the pairs whose list in the snapshot must be made anew.
 	touched []*pairState
-	// fresh are the keys that no subscription names yet.
+	// fresh are the keys that the subscription must name and does not name yet.
 	fresh []venue.Key
 }
 
 func newPools() pools {
-	return pools{by: map[venue.Key]*pool{}, of: map[pair]*pairState{}, wanted: map[*pool]struct{}{}, urgent: map[*pairState]struct{}{}}
+	return pools{byAddress: map[venue.Key]*pool{}, pairs: map[pair]*pairState{}, wanted: map[*pool]struct{}{}, urgent: map[*pairState]struct{}{}}
 }
 
-// pair returns what is known of a pair, to be changed.
+// pair returns what is known of a pair, so that the caller can change it. It makes the entry of the
+// pair if there is none.
 func (f *Fold) pair(p pair) *pairState {
-	s := f.pools.of[p]
+	s := f.pools.pairs[p]
 	if s == nil {
 		s = &pairState{pair: p}
-		f.pools.of[p] = s
+		f.pools.pairs[p] = s
 	}
 	f.touch(s)
 	return s
@@ -106,7 +108,7 @@ func (f *Fold) discover(address venue.Key, account *solana.Account) bool {
 	if account == nil {
 		return false
 	}
-	if f.pools.by[address] != nil {
+	if f.pools.byAddress[address] != nil {
 		return true
 	}
 	v := f.venues.Owner(account.Owner)
@@ -122,16 +124,16 @@ func (f *Fold) discover(address venue.Key, account *solana.Account) bool {
 	if f.born != nil {
 		f.born(v.Program(), p.a, p.b, address)
 	}
-	s := f.pools.of[p]
+	s := f.pools.pairs[p]
 	if s != nil && s.watches(address) {
 		return true
 	}
-	if len(f.pools.by) >= f.cfg.MaxPools || f.bytes >= f.cfg.maxBytes {
+	if len(f.pools.byAddress) >= f.cfg.MaxPools || f.bytes >= f.cfg.maxBytes {
 		f.refuse(p)
 		return false
 	}
 	one := &pool{address: address, venue: v, pair: f.pair(p), opened: account, ref: ref, shallow: f.shallow(ref, false)}
-	f.pools.by[address] = one
+	f.pools.byAddress[address] = one
 	f.watch(one)
 	return true
 }
@@ -146,7 +148,7 @@ func (s *pairState) watches(address venue.Key) bool {
 
 // refuse records that a pair has a pool for which there is no room.
 func (f *Fold) refuse(p pair) {
-	if s := f.pools.of[p]; s != nil && s.refused {
+	if s := f.pools.pairs[p]; s != nil && s.refused {
 		return
 	}
 	if f.pools.refused >= refusedPairs*f.cfg.MaxPools {
@@ -168,8 +170,9 @@ func (f *Fold) watch(p *pool) {
 	f.pools.wanted[p] = struct{}{}
 }
 
-// wishes are the keys of the accounts that a pool needs, each once: first own, which its swaps
-// write, then others, then the arrays of its window, of which the last spare are not needed yet.
+// wishes are the keys of the accounts that a pool needs, each once. own counts the keys at the
+// beginning that its swaps write, window the keys at the end that are arrays around its price, and
+// spare the last of these arrays, which are not needed yet.
 type wishes struct {
 	keys               []venue.Key
 	own, window, spare int
@@ -197,7 +200,7 @@ func (p *pool) wants() wishes {
 	return w
 }
 
-// add adds the keys that are not there yet, and returns how many these are.
+// add adds the keys that are not in w yet, and returns how many it added.
 func (w *wishes) add(more ...venue.Key) (count int) {
 	for _, key := range more {
 		if !slices.Contains(w.keys, key) {
@@ -216,13 +219,14 @@ func (f *Fold) need(p *pool) {
 	}
 	needs := make([]*history, len(w.keys))
 	for i, key := range w.keys {
-		// Not a search of users: the mint of SOL has nearly all pools.
+		// The search is in the pool's few needs and not in h.users: nearly all pools use the mint
+		// of SOL.
 		h := p.account(key)
 		if h == nil {
 			h = f.account(key, p.subscribed(w, i))
 			h.users = append(h.users, p)
 		}
-		f.change(h) // it may be shared now
+		f.change(h) // the snapshot may need it outside the pools' entries now
 		needs[i] = h
 	}
 	for _, h := range p.needs {
@@ -233,7 +237,7 @@ func (f *Fold) need(p *pool) {
 	p.needs, p.own, p.spare = needs, uint16(w.own), uint16(w.spare)
 }
 
-// subscribed returns how the subscription has the i-th account of wishes.
+// subscribed returns how the subscription covers the i-th account of w.
 func (p *pool) subscribed(w wishes, i int) subscription {
 	switch {
 	case i >= len(w.keys)-w.window:
@@ -248,16 +252,16 @@ func (p *pool) subscribed(w wishes, i int) subscription {
 type subscription int
 
 const (
-	// byAddress: it must be named.
+	// byAddress: the subscription must name it.
 	byAddress subscription = iota
-	// byOwner: it is a pool, and was told by the filter for its program.
+	// byOwner: it is a pool, and the filter for its program tells all its writes.
 	byOwner
-	// byKind: it is an array. A filter for its program tells it, but what it told before somebody
-	// needed the array is lost.
+	// byKind: it is an array. A filter for its program and kind tells its writes, but those that
+	// came before a pool needed the array were not kept.
 	byKind
 )
 
-// account returns one of the accounts that a pool needs; nil for another.
+// account returns the history of an account if the pool needs it, or else nil.
 func (p *pool) account(key venue.Key) *history {
 	for _, h := range p.needs {
 		if h.key == key {
@@ -270,8 +274,8 @@ func (p *pool) account(key venue.Key) *history {
 // owns returns whether an account is one that the pool's swaps write.
 func (p *pool) owns(h *history) bool { return slices.Contains(p.needs[:p.own], h) }
 
-// lane returns the one of so many lanes in which a pool is read. All that are watched at one
-// address have the same.
+// lane returns the number of the lane, from 0 to lanes-1, in which the pool's accounts are read. It
+// follows from the address, so pools that are watched at the same address have the same lane.
 func (p *pool) lane(lanes int) int {
 	if p.venue == nil {
 		return int(p.pair.a[31]^p.pair.b[31]) % lanes
@@ -279,12 +283,13 @@ func (p *pool) lane(lanes int) int {
 	return int(p.address[31]) % lanes
 }
 
-// account holds an account.
-func (f *Fold) account(key venue.Key, by subscription) *history {
+// account returns the history of an account. It begins to hold the account if that is not held yet.
+// how says how the subscription covers it.
+func (f *Fold) account(key venue.Key, how subscription) *history {
 	h := f.accounts[key]
 	if h == nil {
 		h = &history{key: key, since: never}
-		switch by {
+		switch how {
 		case byOwner:
 			h.since = 0
 		case byKind:
@@ -294,33 +299,36 @@ func (f *Fold) account(key venue.Key, by subscription) *history {
 		}
 		f.accounts[key] = h
 	}
-	h.unnamed = h.unnamed || by == byKind // it may be of a checkpoint
+	// An account of a checkpoint is held already, but its unnamed is not set yet.
+	h.unnamed = h.unnamed || how == byKind
 	return h
 }
 
-// release takes an account from a pool, and drops it if no other pool needs it.
+// release removes a pool from the users of an account, and drops the account if no other pool needs
+// it.
 func (f *Fold) release(h *history, p *pool) {
 	h.users = slices.DeleteFunc(h.users, func(u *pool) bool { return u == p })
-	f.change(h) // it may not be shared any more
+	f.change(h) // the snapshot may not need it outside the pools' entries any more
 	if len(h.users) == 0 {
 		f.bytes -= h.size()
 		delete(f.accounts, h.key)
 	}
 }
 
-// Fresh returns the keys that the subscription must name in addition, each once.
+// Fresh returns the keys that the subscription must name in addition since the last call, each
+// once.
 func (f *Fold) Fresh() []venue.Key {
 	fresh := f.pools.fresh
 	f.pools.fresh = nil
 	return slices.DeleteFunc(fresh, func(k venue.Key) bool { return f.accounts[k] == nil })
 }
 
-// Explicit returns all keys that a subscription must name, as the filter by owner does not have
-// them.
+// Explicit returns all keys that a subscription must name, because no filter by owner or kind
+// covers them.
 func (f *Fold) Explicit() []venue.Key {
 	var keys []venue.Key
 	for key, h := range f.accounts {
-		if f.pools.by[key] == nil && !h.unnamed {
+		if f.pools.byAddress[key] == nil && !h.unnamed {
 			keys = append(keys, key)
 		}
 	}
@@ -332,7 +340,7 @@ func (f *Fold) Covered(keys []venue.Key, from uint64) {
 	for _, key := range keys {
 		if h := f.accounts[key]; h != nil && h.since == never {
 			h.since = from
-			f.change(h) // what was told of it already may hold now
+			f.change(h) // versions that were told already may count now
 		}
 	}
 }
@@ -343,7 +351,7 @@ type Counts struct{ Held, Wanted, Shallow, Absent int }
 
 // Counts counts the addresses.
 func (f *Fold) Counts() (c Counts) {
-	for _, s := range f.pools.of {
+	for _, s := range f.pools.pairs {
 		for _, p := range s.pools {
 			switch p.state {
 			case held:

@@ -28,7 +28,7 @@ func (f *Feed) read(ctx context.Context) {
 			within, cancel := context.WithTimeout(ctx, patience)
 			defer cancel()
 			slot, accounts, err := f.deps.RPC.GetMultipleAccounts(within, r.Keys, solana.AccountOptions{Commitment: solana.Confirmed, MinContextSlot: r.Slot})
-			f.do(ctx, func() {
+			f.enqueue(ctx, func() {
 				f.reading[lane] = false
 				if err != nil {
 					f.metrics.readings.WithLabelValues("failed").Inc()
@@ -42,11 +42,12 @@ func (f *Feed) read(ctx context.Context) {
 	}
 }
 
-// maxListings is how many pairs are listed at the same time. Beyond, a pair is listed when it is
-// asked for again.
+// maxListings is how many pairs are listed at the same time. A pair beyond that is listed when it
+// is asked for again.
 const maxListings = 8
 
-// ask watches a pair, reads its pools first, and lists them if that was not done yet.
+// ask watches a pair, makes its pools the first to be read, and starts to list them if that was not
+// done yet.
 func (f *Feed) ask(a, b venue.Key) {
 	f.fold.Ask(a, b)
 	f.fold.Hurry(a, b)
@@ -85,10 +86,11 @@ func (f *Feed) list(p pair, from uint64) {
 			err = market.Accounts(ctx, f.deps.RPC, v.Program(), listed, solana.AccountOptions{Commitment: solana.Confirmed, MinContextSlot: from}, add)
 		}
 	}
-	// The listing may have used up its time, and the pair must not stay in f.listing.
-	done, stop := context.WithTimeout(context.Background(), patience)
+	// The listing may have used up the time of ctx. The task needs time of its own, because the
+	// pair must not stay in f.listing.
+	queued, stop := context.WithTimeout(context.Background(), patience)
 	defer stop()
-	f.do(done, func() {
+	f.enqueue(queued, func() {
 		delete(f.listing, p)
 		if err != nil {
 			f.metrics.readings.WithLabelValues("failed").Inc()

@@ -34,7 +34,7 @@ const (
 
 // saver is what a Feed knows of its checkpoints.
 type saver struct {
-	// busy says that one is being written. due is when the next one is.
+	// busy says that a checkpoint is being written. due is when the next one is due.
 	busy bool
 	due  time.Time
 	// genesis identifies the chain; zero until the server told it. failures counts the failed
@@ -52,7 +52,7 @@ func (f *Feed) restore(ctx context.Context) {
 	began := f.deps.Now()
 	c, err := f.load(ctx)
 	if err == nil {
-		f.behind.Store(true)
+		f.behind.Store(true) // before Restore publishes state of the past
 		err = f.fold.Restore(c)
 		f.behind.Store(err == nil)
 	}
@@ -94,8 +94,9 @@ func (f *Feed) load(ctx context.Context) (*Checkpoint, error) {
 	}
 }
 
-// tooOld reports whether a checkpoint is more than oldest behind the chain. The server is asked for
-// the slot time only where that decides: no slot has come yet that could tell it.
+// tooOld reports whether a checkpoint is more than oldest behind the chain. If the answer is not
+// certain with the longest slot time, the server is asked for the slot time: the stream has not
+// sent slots yet that could tell it.
 func (f *Feed) tooOld(ctx context.Context, behind uint64) bool {
 	return behind > slottime.Slots(oldest, slottime.Max) && behind > slottime.Slots(oldest, slottime.Ask(ctx, f.deps.RPC))
 }
@@ -136,10 +137,10 @@ func (f *Feed) chainSlot(ctx context.Context) (slot uint64, err error) {
 	return slot, err
 }
 
-// catchUp ends behind when the stream has replayed the slots up to now. Until then the state is of
-// the past, although its blocks have just come.
+// catchUp sets behind to false when the stream has replayed the slots up to now. Until then the
+// state is of the past, although its blocks have just come.
 func (s *session) catchUp(ctx context.Context) {
-	for s.behind.Load() && pause.For(ctx, settle) == nil {
+	for s.behind.Load() && pause.For(ctx, growEvery) == nil {
 		within, cancel := context.WithTimeout(ctx, patience)
 		slot, err := s.chainSlot(within)
 		cancel()
@@ -147,7 +148,7 @@ func (s *session) catchUp(ctx context.Context) {
 			_ = pause.For(ctx, time.Second)
 			continue
 		}
-		s.do(ctx, func() {
+		s.enqueue(ctx, func() {
 			s.deps.Observe(slot)
 			if ctx.Err() == nil && s.fold.Head()+market.HeldSlots >= slot {
 				s.behind.Store(false)
@@ -168,7 +169,7 @@ func (f *Feed) save(ctx context.Context) {
 	f.saver.busy = true
 	f.saver.writing.Go(func() {
 		size := f.write(ctx, c)
-		f.do(ctx, func() {
+		f.enqueue(ctx, func() {
 			f.saver.busy = false
 			f.saver.due = f.deps.Now().Add(max(saveEvery, time.Duration(size/savedBytes)*time.Second))
 		})
@@ -183,7 +184,8 @@ func (f *Feed) saveLast(ctx context.Context) {
 	}
 }
 
-// unsaved returns what a checkpoint must have; nil if there is no file for it, or nothing to write.
+// unsaved returns the checkpoint to be written; nil if no file is configured, or if there is
+// nothing to write.
 func (f *Feed) unsaved() *Checkpoint {
 	if f.cfg.File == "" {
 		return nil
@@ -213,6 +215,8 @@ func (f *Feed) write(ctx context.Context, c *Checkpoint) (size int64) {
 	return size
 }
 
+// replace writes a checkpoint in the place of the old file, and sets size. It sets c.Genesis first,
+// for which it may ask the server.
 func (f *Feed) replace(ctx context.Context, c *Checkpoint, size *int64) error {
 	if f.saver.genesis.IsZero() {
 		within, cancel := context.WithTimeout(ctx, patience)

@@ -18,23 +18,26 @@ const (
 	filterKeys = 10_000
 	// maxMessage is the largest update in bytes: an account has at most 10 MiB.
 	maxMessage = 16 << 20
-	// settle is how often new addresses are added to the subscription.
-	settle = 100 * time.Millisecond
+	// growEvery is how often new addresses are added to the subscription, and how often catchUp
+	// looks whether the replay is over.
+	growEvery = 100 * time.Millisecond
 )
 
 // session is one connection to the stream.
 type session struct {
 	*Feed
 	stream pb.Geyser_SubscribeClient
-	// received counts messages, updates those of them that are no ping or pong. replay says that
-	// the subscription began at an older slot.
+	// received counts messages, updates the messages that are no ping or pong. replay says that the
+	// subscription began at an older slot.
 	received, updates int
 	replay            bool
 	// asked has the addresses that each request added to the subscription, by the number of the
 	// ping that was sent behind the request.
 	asked map[int32][]venue.Key
-	ping  int32
-	live  bool
+	// ping is the number of the last ping.
+	ping int32
+	// live says that the first subscription is in force.
+	live bool
 }
 
 // run subscribes, and passes on the updates until the connection ends.
@@ -51,7 +54,7 @@ func (s *session) run(ctx context.Context) error {
 	}
 	s.asked = map[int32][]venue.Key{}
 	begun := make(chan error, 1)
-	s.do(ctx, func() { begun <- s.begin() })
+	s.enqueue(ctx, func() { begun <- s.begin() })
 	select {
 	case err = <-begun:
 	case <-ctx.Done():
@@ -81,7 +84,7 @@ func (s *session) run(ctx context.Context) error {
 		if u.GetPing() == nil && u.GetPong() == nil {
 			s.updates++
 		}
-		s.do(ctx, func() { s.take(u) })
+		s.enqueue(ctx, func() { s.take(u) })
 	}
 }
 
@@ -89,7 +92,7 @@ func (s *session) run(ctx context.Context) error {
 // added meanwhile.
 func (s *session) begin() error {
 	s.fold.Disconnected()
-	s.fold.Fresh() // Explicit has these too
+	s.fold.Fresh() // thrown away, because Explicit has these too
 	request := s.request()
 	if root := s.fold.Root(); root > 0 {
 		from := root + 1
@@ -108,16 +111,16 @@ func (s *session) subscribe(request *pb.SubscribeRequest, keys []venue.Key) erro
 	return s.alive()
 }
 
-// alive pings the server.
+// alive sends a ping with the next number.
 func (s *session) alive() error {
 	s.ping++
 	return s.stream.Send(&pb.SubscribeRequest{Ping: &pb.SubscribeRequestPing{Id: s.ping}})
 }
 
-// grow adds new addresses to the subscription, and pings the server now and then to keep the
+// grow adds new addresses to the subscription, and pings the server every 10 s to keep the
 // connection.
 func (s *session) grow(ctx context.Context, done <-chan struct{}) {
-	tick := time.NewTicker(settle)
+	tick := time.NewTicker(growEvery)
 	defer tick.Stop()
 	for n := 1; ; n++ {
 		select {
@@ -125,7 +128,7 @@ func (s *session) grow(ctx context.Context, done <-chan struct{}) {
 			return
 		case <-tick.C:
 		}
-		s.do(ctx, func() {
+		s.enqueue(ctx, func() {
 			if fresh := s.fold.Fresh(); len(fresh) > 0 {
 				_ = s.subscribe(s.request(), fresh) // Recv returns the reason
 			} else if n%100 == 0 {
@@ -179,8 +182,9 @@ func (s *session) request() *pb.SubscribeRequest {
 	return request
 }
 
-// addPrograms adds the filters by which the venues' pools and arrays are told: one for all programs
-// of which every account may be needed, and one for each kind of account of another.
+// addPrograms adds the filters by which the venues' pools and arrays are told: one filter for all
+// programs of which every account may be needed, and for each other program one filter for each
+// kind of account.
 func addPrograms(filters map[string]*pb.SubscribeRequestFilterAccounts, venues venue.List) {
 	whole := &pb.SubscribeRequestFilterAccounts{}
 	for _, v := range venues {

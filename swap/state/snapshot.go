@@ -20,7 +20,8 @@ type Snapshot struct {
 	Slot uint64
 	At   time.Time
 
-	// version counts the snapshots with other accounts.
+	// version grows with each snapshot whose accounts differ from those of the last one. time is
+	// that of the head's block, in Unix seconds.
 	version  uint64
 	venues   []string
 	time     int64
@@ -44,7 +45,8 @@ func (f *Fold) Publish() {
 	for _, h := range f.changed {
 		_, held := h.at()
 		for _, p := range h.users {
-			// An entry does not have the other accounts: they are exchanged by share.
+			// An entry has the pool's own accounts only. If another account changed, share replaces
+			// it, and the entry stays.
 			if !p.dirty && (!held || p.lacks || p.owns(h)) {
 				p.dirty = true
 				dirty = append(dirty, p)
@@ -68,7 +70,7 @@ func (f *Fold) Publish() {
 		s.touched = false
 		pairs[s.pair] = s.list()
 	}
-	// Not cut to no length: a slice keeps the memory of the most that it held.
+	// Set to nil instead of cut: a slice keeps the memory of the most elements that it had.
 	f.changed, f.pools.touched = nil, nil
 	last := f.snapshot.Load()
 	next := &Snapshot{
@@ -101,7 +103,7 @@ func (f *Fold) share(h *history) *account {
 // list returns what a snapshot has of a pair; nil if that is nothing.
 func (s *pairState) list() *listed {
 	l := &listed{complete: !s.refused, asked: s.listed}
-	left := 0
+	shallows := 0
 	for _, one := range s.pools {
 		switch one.state {
 		case wanted:
@@ -109,12 +111,12 @@ func (s *pairState) list() *listed {
 		case held:
 			l.entries = append(l.entries, one.entry)
 		case shallow:
-			left++
+			shallows++
 		case absent:
 		}
 	}
 	// Shallow pools alone are worth a reading. Beside another pool they would hardly get a share.
-	l.complete = l.complete && (left == 0 || len(l.entries) > 0)
+	l.complete = l.complete && (shallows == 0 || len(l.entries) > 0)
 	if len(l.entries) == 0 && l.complete && !s.listed {
 		return nil
 	}
@@ -124,8 +126,8 @@ func (s *pairState) list() *listed {
 // maxPairPools is how many pools of one venue a pair's quote uses: those with the greatest rank.
 const maxPairPools = 64
 
-// errNotAsked is returned for a pair that was not asked for before: it may have pools that no
-// listing has.
+// errNotAsked is returned for a pair that was not asked for before, or not listed yet: it may have
+// pools that are not known.
 var errNotAsked = fmt.Errorf("%w: nobody asked for the pair before", market.ErrNotHeld)
 
 // Pair returns the state of a pair at the head. The error wraps market.ErrNotHeld if the pair was
@@ -262,7 +264,7 @@ func (v *view) Account(key venue.Key) (*solana.Account, bool) {
 	return v.Snapshot.Account(key)
 }
 
-// HashOf shortens a signature to its first eight bytes.
+// HashOf shortens a signature to its first eight bytes. It returns 0 for a shorter one.
 func HashOf(signature []byte) uint64 {
 	if len(signature) < 8 {
 		return 0

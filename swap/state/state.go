@@ -26,14 +26,15 @@ import (
 // FoldConfig bounds what is held. Zero values take the defaults named at each field.
 type FoldConfig struct {
 	// MaxPools is how many pools are held; default 50,000. A pair with a pool beyond that is not
-	// quoted from here.
+	// quoted from the held state.
 	MaxPools int
-	// MaxAsked bounds the pairs that Ask watches: for each, the addresses where a pool may be that
-	// was not listed. Default 4,096. One more, and the pair that was asked for first is forgotten.
+	// MaxAsked bounds the pairs that Ask watches: for each of them it watches the addresses where a
+	// pool may be that was not listed. Default 4,096. When one more is asked for, the pair that was
+	// asked for first is forgotten.
 	MaxAsked int
-	// LeastDepth is the venue.Windowed.Depth from which on a pool's arrays are held; default 10⁹,
-	// some 1,000 dollars. Shallower pools are left out of a pair that has another pool, and a pair
-	// without one is read by JSON-RPC.
+	// LeastDepth is the venue.Windowed.Depth that a pool must have for its arrays to be held;
+	// default 10⁹, some 1,000 dollars. Shallower pools are left out of a pair that has another
+	// pool, and a pair without one is read by JSON-RPC.
 	LeastDepth uint64
 	// maxBytes bounds the account data held; default 1 GiB. Beyond it, no pool is added.
 	maxBytes int64
@@ -56,9 +57,10 @@ type Write struct {
 	// greater.
 	Order uint64
 	Key   venue.Key
-	// Transaction is that which wrote it, as HashOf its signature; 0 if none is named.
+	// Transaction is HashOf the signature of the transaction that wrote it; 0 if the stream names
+	// none.
 	Transaction uint64
-	// Account is nil if it was closed.
+	// Account is nil if the account was closed.
 	Account *solana.Account
 }
 
@@ -68,7 +70,7 @@ type Fold struct {
 	venues   venue.List
 	tree     tree
 	accounts map[venue.Key]*history
-	bytes    int64
+	bytes    int64 // the sum of history.size
 	pools    pools
 	// changed are the accounts whose version at the head may differ from the snapshot's.
 	changed  []*history
@@ -82,8 +84,8 @@ type Fold struct {
 	// steps is called with each transaction that wrote a held pool, when its slot is complete; may
 	// be nil.
 	steps func(Step)
-	// born is called with the program, mints and address of each pool that shows itself; may be
-	// nil.
+	// born is called with the program, mints and address of each pool that a write or a listing
+	// shows; may be nil.
 	born func(program, a, b, address pubkey.Key)
 }
 
@@ -191,7 +193,8 @@ func (f *Fold) drop(gone []*slot) {
 		for _, b := range append(s.banks, s.reading) {
 			if b != nil {
 				f.each(b, func(h *history) { h.prune(f.tree.root) })
-				b.keys, b.writes, b.below, b.over = nil, nil, nil, nil // one of them is the root
+				// The root is one of these banks, and must not keep the others in memory.
+				b.keys, b.writes, b.below, b.over = nil, nil, nil, nil
 			}
 		}
 		s.banks, s.current, s.reading = nil, nil, nil
@@ -231,7 +234,7 @@ func (f *Fold) Read(number uint64, keys []venue.Key, accounts []*solana.Account)
 	if !f.tree.started || number < f.tree.first {
 		return
 	}
-	var b *bank // nil up to the root
+	var b *bank // nil for a slot up to the root, which is final
 	if s := f.tree.at(number); s != nil {
 		b = s.read()
 	} else if number > f.tree.root {
@@ -244,12 +247,12 @@ func (f *Fold) Read(number uint64, keys []venue.Key, accounts []*solana.Account)
 	}
 }
 
-// looseSlots is how many complete blocks above the head, without a path to it, mean that a block
-// was lost.
+// looseSlots is how many slots above the head must have a complete block that a missing block
+// separates from the head, for the stream to count as broken.
 const looseSlots = 8
 
-// Broken returns whether the stream lost blocks, so that the head does not move any more, or is of
-// another chain than the state.
+// Broken returns whether the stream lost blocks, so that the head does not move any more, or
+// whether the stream is of another chain than the state.
 func (f *Fold) Broken() bool {
 	return f.tree.foreign || f.tree.full() || f.tree.started && f.tree.loose() >= looseSlots
 }
@@ -257,11 +260,11 @@ func (f *Fold) Broken() bool {
 // Reset forgets all state, because the stream has a gap. The pools stay known, and are wanted. The
 // subscriptions stay.
 func (f *Fold) Reset() {
-	f.tree = f.tree.again()
+	f.tree = f.tree.restarted()
 	f.bytes = 0
 	for _, h := range f.accounts {
 		h.versions = nil
-		if h.since != never {
+		if h.since != never { // the subscription goes on, so every version from now on counts
 			h.since = 0
 		}
 		f.change(h)
@@ -294,7 +297,7 @@ func (f *Fold) Bytes() int64 { return f.bytes }
 // they are ignored.
 func (f *Fold) Late() uint64 { return f.late }
 
-// versionBytes is the memory of a version beside its data.
+// versionBytes is the estimated memory of a version without its account data.
 const versionBytes = 128
 
 func (h *history) size() (bytes int64) {

@@ -2,8 +2,8 @@ package state
 
 import "slices"
 
-// bankOf returns the bank of a slot that an update is of, and makes it if it is not known. id is 0
-// if the server tells none.
+// bankOf returns the bank of a slot to which an update belongs, and makes it if it is not known. id
+// is 0 if the server tells none.
 func (f *Fold) bankOf(s *slot, id uint64) (b *bank) {
 	if id == 0 {
 		b = s.latest()
@@ -24,8 +24,8 @@ func (f *Fold) bankOf(s *slot, id uint64) (b *bank) {
 	return b
 }
 
-// add adds a bank to a slot. If the slot has several now, of which one has no id, their writes
-// cannot be told apart.
+// add adds a bank to a slot. If the slot now has several banks, one of them without an id, their
+// writes cannot be told apart.
 func (f *Fold) add(s *slot, id uint64) *bank {
 	b := &bank{slot: s, id: id}
 	if s.banks = append(s.banks, b); len(s.banks) == 1 {
@@ -58,14 +58,14 @@ func (f *Fold) evict(s *slot) {
 // blur records that nobody knows what a slot left in an account. It must be read again at that slot
 // or later, if no later slot writes it.
 func (f *Fold) blur(h *history, number uint64) {
-	if h.since < number { // it stays never
+	if h.since < number { // never is greater than any slot, and stays
 		h.since = number
 	}
 	f.change(h)
 }
 
-// Created records that a bank of a slot was created. It returns whether the slot had another one.
-// That is set aside, with all banks that follow it, until a status says that it is confirmed.
+// Created records that a bank of a slot was created. It returns whether the slot had another bank.
+// That bank is set aside, with all banks that follow it, until a status says that it is confirmed.
 func (f *Fold) Created(number, parent, id uint64) (again bool) {
 	s := f.tree.at(number)
 	if s == nil {
@@ -98,8 +98,8 @@ func (f *Fold) Created(number, parent, id uint64) (again bool) {
 	return len(s.banks) > 1
 }
 
-// Dead records that a slot's block is dead: that of all its banks that are known. Another bank of
-// the slot, or its confirmation, brings it back.
+// Dead records that a slot is dead: all its banks that are known become dead. Another bank of the
+// slot, or its confirmation, brings it back.
 func (f *Fold) Dead(number uint64) {
 	s := f.tree.at(number)
 	if s == nil || s.confirmed {
@@ -112,9 +112,9 @@ func (f *Fold) Dead(number uint64) {
 	f.choose()
 }
 
-// Confirmed records that a slot is confirmed, and with it all below it on its fork, which excludes
-// forks without it. id is its bank's; 0 if none is told. The state begins with the first slot that
-// is confirmed and whose block is complete.
+// Confirmed records that a slot is confirmed, and with it all slots below it on its fork. Forks
+// without it are excluded. id is the id of its bank; 0 if none is told. The state begins with the
+// first slot that is confirmed and whose block is complete.
 func (f *Fold) Confirmed(number, id uint64) {
 	f.confirmed = max(f.confirmed, number)
 	if s := f.confirm(number, id); s != nil {
@@ -133,8 +133,9 @@ func (f *Fold) Finalized(number, id uint64) {
 	}
 }
 
-// confirm names the confirmed bank of a slot, or leaves that to its block if it is not certain. It
-// returns nil for a slot that is not kept. Nothing confirmed is ever given up for another bank.
+// confirm names the confirmed bank of a slot. If that is not certain, it leaves it to the slot's
+// next block. It returns nil for a slot that is not kept. Nothing confirmed is ever given up for
+// another bank.
 func (f *Fold) confirm(number, id uint64) *slot {
 	s := f.tree.at(number)
 	if s == nil {
@@ -160,8 +161,8 @@ func (f *Fold) begin(s *slot) {
 	}
 }
 
-// Disconnected forgets what is not final, because another connection, to perhaps another node,
-// tells it anew from the root on. Bank ids mean nothing there.
+// Disconnected forgets what is not final, because the next connection, perhaps to another node,
+// tells it again from the root on. The bank ids of this connection mean nothing there.
 func (f *Fold) Disconnected() {
 	for _, b := range f.tree.disconnect() {
 		f.each(b, func(h *history) { h.remove(b); f.change(h) })

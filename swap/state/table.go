@@ -5,10 +5,12 @@ import (
 	"maps"
 )
 
-// shards is how many maps a table has. A change copies one of them, and the array of all.
+// shards is how many maps a table has. A change copies the map that has the key, and the array of
+// pointers to all maps.
 const shards = 1024
 
-// table is a map whose changed copies are cheap. Readers need no lock.
+// table is a copy-on-write map: a changed copy shares all shards but those of the changed keys.
+// Readers need no lock.
 type table[K comparable, V any] struct {
 	shards [shards]map[K]*V
 }

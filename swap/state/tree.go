@@ -24,8 +24,8 @@ type tree struct {
 	// first is where the state begins.
 	first uint64
 	slots map[uint64]*slot
-	// order has the numbers of slots, ascending. count is how many there are, each bank of a slot
-	// beyond its first counted as one more.
+	// order has the numbers of slots, ascending. count is how many slots there are, plus one for
+	// each further bank of a slot.
 	order []uint64
 	count int
 	// fork has the banks after the root up to the head.
@@ -41,21 +41,21 @@ type tree struct {
 func newTree() tree { return tree{slots: map[uint64]*slot{}} }
 
 // start makes a confirmed bank root and head, and returns the slots up to it, which are not needed
-// any more. None of their banks is on a fork. The bank must be complete and confirmed: a root on a
-// fork that loses would stay for ever.
+// any more. None of their banks is on the fork. The bank must be complete and confirmed: a root on
+// a fork that loses would stay for ever.
 func (t *tree) start(b *bank) (gone []*slot) {
 	t.started, t.first, t.head = true, b.slot.number, b.slot.number
 	return t.finalize(b)
 }
 
-// resume makes a slot root and head, of an earlier run's state.
+// resume makes a slot of an earlier run's state root and head.
 func (t *tree) resume(number uint64, final *bank) {
 	t.started, t.root, t.head, t.first, t.final = true, number, number, number, final
 }
 
-// again returns a tree without any state that remembers which banks are dead, aside and confirmed.
-// It forgets them if there are too many.
-func (t *tree) again() tree {
+// restarted returns the tree with which the state begins anew. It keeps the banks, to remember
+// which are dead, aside and confirmed, unless there are too many.
+func (t *tree) restarted() tree {
 	next := newTree()
 	if t.full() {
 		return next
@@ -92,7 +92,7 @@ func (t *tree) disconnect() (gone []*bank) {
 	return gone
 }
 
-// full returns whether nothing more is kept.
+// full returns whether no further slot is kept.
 func (t *tree) full() bool { return t.count >= maxSlots }
 
 // at returns a slot, and makes it if it is not known; nil if it is not after the root, or if there
@@ -153,7 +153,7 @@ func (t *tree) onHead(b *bank) bool {
 	return t.head == t.root && t.onRoot(b) || t.head > t.root && t.parentOf(b) == t.tip()
 }
 
-// follow records the parent's slot of a bank.
+// follow records the slot of a bank's parent, and the bank that is current there.
 func (t *tree) follow(b *bank, parent uint64) {
 	if b.parent == parent && b.below != nil {
 		return
@@ -242,7 +242,8 @@ func (t *tree) lead(b *bank, last *slot) {
 	b.leads = b.leads && b.slot.eligible(b)
 }
 
-// confirmAncestors names the banks below those that are named.
+// confirmAncestors names the parent of each named bank, and so all banks below it: a confirmed bank
+// confirms those that lead to it.
 func (t *tree) confirmAncestors() {
 	for _, number := range slices.Backward(t.order) {
 		s := t.slots[number]
@@ -256,7 +257,7 @@ func (t *tree) confirmAncestors() {
 	}
 }
 
-// settled returns the bank of the fork that a new root can be; nil if there is none.
+// settled returns the bank of the head's fork that can be the new root; nil if there is none.
 func (t *tree) settled() *bank {
 	for _, b := range slices.Backward(t.fork) {
 		if b.slot.final {
@@ -298,8 +299,8 @@ func (t *tree) tip() *bank {
 	return t.fork[len(t.fork)-1]
 }
 
-// loose counts the slots above the head with a complete block that should be on its fork, but a
-// block between is missing.
+// loose counts the slots above the head that have a complete block which should be on the head's
+// fork, but is not because a block between is missing.
 func (t *tree) loose() (count int) {
 	for _, number := range slices.Backward(t.order) {
 		if number <= t.head {

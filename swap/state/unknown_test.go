@@ -35,7 +35,7 @@ func TestUnknownUpdatesAreNoted(t *testing.T) {
 	s.block(8)
 	seen := make(chan uint64)
 	require.Eventually(t, func() bool {
-		f.do(t.Context(), func() { seen <- f.seen })
+		f.enqueue(t.Context(), func() { seen <- f.seen })
 		return <-seen >= 8
 	}, hang, time.Millisecond)
 

@@ -7,15 +7,15 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// Reading is accounts to be read by one call, at a slot or later.
+// Reading has accounts that one call must read, at slot Slot or later.
 type Reading struct {
 	Keys []venue.Key
 	Slot uint64
 }
 
-// Wanted returns accounts of pools to be read by one call, at most most of them, those of urgent
-// pairs first. All pools of a lane differ from those of other lanes, so lanes may be read at the
-// same time. A pool waits until its accounts are subscribed to, and until that slot is confirmed.
+// Wanted returns accounts of the pools of a lane that one call must read, up to the number most,
+// those of urgent pairs first. Each pool is in one lane, so lanes may be read at the same time. A
+// pool waits until its accounts are subscribed to, and until that slot is confirmed.
 func (f *Fold) Wanted(most, lane, lanes int) Reading {
 	r := Reading{Slot: f.tree.first}
 	if !f.tree.started {
@@ -55,7 +55,8 @@ func (f *Fold) Wanted(most, lane, lanes int) Reading {
 			delete(f.pools.urgent, s)
 		}
 	}
-	// A pool that has to wait, waits for a slot to be confirmed. What was found may be under way.
+	// A pool that has to wait waits for a slot to be confirmed. So a second search before that
+	// finds nothing new, and would find again what a call is reading.
 	if f.searched[lane] == f.confirmed {
 		return r
 	}
@@ -69,7 +70,7 @@ func (f *Fold) Wanted(most, lane, lanes int) Reading {
 }
 
 // missing returns the accounts of a pool that have no version at the head, and the first slot at
-// which a reading is certain to have what they hold: their writes are subscribed to from there on.
+// which a reading of them counts: after it the stream tells their writes.
 func missing(p *pool) (keys []venue.Key, from uint64) {
 	for _, h := range p.needs {
 		if _, ok := h.at(); !ok {
@@ -79,9 +80,9 @@ func missing(p *pool) (keys []venue.Key, from uint64) {
 	return keys, from
 }
 
-// Hurry says that somebody waits for a pair: its pools are read before others.
+// Hurry records that a caller waits for a pair, so that its pools are read before others.
 func (f *Fold) Hurry(a, b pubkey.Key) {
-	if s := f.pools.of[pairOf(a, b)]; s != nil && len(f.pools.urgent) < maxUrgent {
+	if s := f.pools.pairs[pairOf(a, b)]; s != nil && len(f.pools.urgent) < maxUrgent {
 		f.pools.urgent[s] = struct{}{}
 	}
 }

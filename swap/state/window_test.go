@@ -205,7 +205,7 @@ func TestAPriceThatMovesByAnArrayLeavesThePoolQuotable(t *testing.T) {
 		}
 		require.Equal(t, 1, a.read(), "the outermost array alone")
 	}
-	p := a.f.pools.by[a.pool]
+	p := a.f.pools.byAddress[a.pool]
 	require.Equal(t, 26, p.ref.(*arrayedRef).renewed, "it is not opened from nothing")
 	for key, h := range a.f.accounts {
 		if v, ok := h.at(); ok && v.account != nil && v.account.Owner == arrayedProgram && key != a.pool {

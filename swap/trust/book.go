@@ -12,7 +12,7 @@ import (
 
 // Reasons of a Stop.
 const (
-	// ReasonUnread: it is not known yet how the programs are deployed.
+	// ReasonUnread: how the programs are deployed is not known yet.
 	ReasonUnread = "unread"
 	// ReasonRedeployed: a program was deployed anew, and nothing proves the new build yet.
 	ReasonRedeployed = "redeployed"
@@ -44,8 +44,8 @@ func (s *Stop) Error() string { return venue.ErrStopped.Error() + ": " + s.Messa
 // Unwrap makes Stop a refusal.
 func (s *Stop) Unwrap() error { return venue.ErrStopped }
 
-// unwatched is the gate of a venue that is not in Deps.Venues: nobody looks how its programs are
-// deployed.
+// unwatched is the gate of a venue that is not in Deps.Venues, whose programs Trust therefore does
+// not look at.
 var unwatched = &Stop{ReasonUnread, "its programs are not watched"}
 
 // Allows implements guard.Gate: nothing passes.
@@ -55,7 +55,7 @@ func (s *Stop) Allows(venue.Features) error { return s }
 type deployed struct {
 	program venue.Key
 	mark    mark
-	// slot is the slot of that look.
+	// slot is the slot at which it was seen.
 	slot uint64
 	// sum is the hash of the executable; empty until it is read.
 	sum string
@@ -71,16 +71,17 @@ type verdict struct {
 	// last one.
 	Mismatches uint64 `json:"mismatches"`
 	Last       string `json:"last_mismatch,omitempty"`
-	// Proofs are by the features of the kind of swap.
+	// Proofs has the proof of each kind of swap, by its features.
 	Proofs map[venue.Features]*proof `json:"proofs,omitempty"`
-	// Since is when it was first seen.
+	// Since is when the build was first seen.
 	Since time.Time `json:"since"`
 }
 
 type proof struct {
-	// Matches in a row since the last mismatch. It is not counted on after Proved.
+	// Matches is how many swaps since the last mismatch gave what our quote says. It does not grow
+	// after Proved.
 	Matches int `json:"matches"`
-	// Proved says that Terms.Matches was reached: this kind of swap is quoted.
+	// Proved says that Matches has reached Terms.Matches, so that this kind of swap is quoted.
 	Proved bool `json:"proved"`
 }
 
@@ -96,15 +97,15 @@ type record struct {
 	// early says that a program was deployed anew before any build was known. Then no build counts
 	// as the first one.
 	early bool
-	// builds are by the hashes of their executables. now is the key of the deployed build; empty
-	// while it is not known.
+	// builds are the verdicts by the hashes of the executables, joined with commas. now is the key
+	// of the deployed build; empty while that is not known.
 	builds map[string]*verdict
 	now    string
 	view   atomic.Pointer[view]
 }
 
-// firstCounts returns whether the first build that is seen is trusted: not if only swaps on the
-// chain prove the venue, or if a program was deployed anew before.
+// firstCounts returns whether no build was seen yet and the first one may be trusted. It may not if
+// only swaps on the chain prove the venue, or if a program was deployed anew before.
 func (r *record) firstCounts() bool {
 	return len(r.builds) == 0 && !r.early && r.venue.Proof() != venue.ProofChain
 }
@@ -148,7 +149,8 @@ type book struct {
 	mu      sync.Mutex
 	records map[string]*record
 	order   []string
-	// sums are the hashes of deployments, so that the executable of a known one is not read again.
+	// sums are the hashes of deployments, so that the executable of a known deployment is not read
+	// again.
 	sums map[venue.Key]map[mark]string
 }
 
@@ -167,9 +169,9 @@ func newBook(venues venue.List, terms Terms, accepted map[venue.Key][]string) *b
 	return b
 }
 
-// noteDeployments takes in how programs are deployed at a slot. It ignores what is older than what
-// is known, as some servers are behind others. It returns the programs whose executable must be
-// read, and whether anything changed.
+// noteDeployments takes in how programs are deployed at a slot. It ignores programs that are known
+// from a later slot: some servers are behind others. It returns the programs whose executable must
+// be read, and whether anything changed.
 func (b *book) noteDeployments(marks map[venue.Key]mark, slot uint64, at time.Time) (unread map[venue.Key]mark, changed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -180,7 +182,7 @@ func (b *book) noteDeployments(marks map[venue.Key]mark, slot uint64, at time.Ti
 		r.seen = true
 		for i := range r.programs {
 			p := &r.programs[i]
-			// A record is seen once one call has had all of its programs.
+			// A record counts as seen once one call has told all of its programs.
 			m, told := marks[p.program]
 			if !told {
 				r.seen = r.seen && was
@@ -229,8 +231,8 @@ func (b *book) noteHash(program venue.Key, m mark, sum string, at time.Time) {
 // maxBuilds is how many builds of a venue are remembered, and how many hashes of one program.
 const maxBuilds = 32
 
-// counts returns whether a swap of a slot ran on the build that is deployed now: a deployment is in
-// force from the next slot on.
+// counts returns whether a swap in a slot ran on the build that is deployed now. A deployment is in
+// force from the slot after its own.
 func (r *record) counts(slot uint64) bool {
 	if r.now == "" {
 		return false
@@ -288,7 +290,7 @@ func (v *verdict) proof(features venue.Features) *proof {
 	return p
 }
 
-// suspend stops a venue with a trusted build while a mismatch is checked; resolve ends that. counts
+// suspend stops a venue with a trusted build while a mismatch is checked. resolve ends that. counts
 // is false if the swap did not run on the build that is deployed now, or if that build is not
 // known. quoted says that swaps of this kind are quoted now.
 func (b *book) suspend(name, signature string, features venue.Features, slot uint64) (counts, quoted bool) {
@@ -307,9 +309,10 @@ func (b *book) suspend(name, signature string, features venue.Features, slot uin
 	return true, quoted
 }
 
-// resolve ends a suspension, after a look at the programs. If the swap ran on the deployed build,
-// the mismatch counts: a trusted build loses its trust and all proofs, another build the proof of
-// this kind. It returns how many mismatches the build has now; 0 if the swap ran on another build.
+// resolve ends a suspension. Before, the caller looks at the programs again. If the swap ran on the
+// deployed build, the mismatch counts: a trusted build loses its trust and all proofs, another
+// build the proof of this kind. It returns how many mismatches the build has now; 0 if the swap ran
+// on another build.
 func (b *book) resolve(name string, features venue.Features, signature string, slot uint64) (mismatches uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

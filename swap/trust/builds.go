@@ -19,8 +19,9 @@ type KnownBuild struct {
 
 var multiHop = map[string]venue.Features{pumpswap.Name: pumpswap.FeatureMultiHop}
 
-// KnownBuilds are those of the package pump-rust-client (crates.io). A venue is covered if all of
-// its programs are of one of these builds: programs of different builds were never run together.
+// KnownBuilds are the executables in the versions of the package pump-rust-client (crates.io). A
+// venue is covered only if all of its programs are of the same build, because our tests never ran
+// programs of different builds together.
 var KnownBuilds = []KnownBuild{
 	{Name: "pump-rust-client 0.5.0", Has: multiHop, SHA256: map[venue.Key]string{
 		pumpswap.Program:  "d14cab1d9dc570b16d735cb510cb577075db7b158e42e8930f7f11cbd16d579f",

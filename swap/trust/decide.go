@@ -11,7 +11,8 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// decide finds the build that is deployed, and what of the venue may be quoted.
+// decide finds the build that is deployed, and which swaps of the venue may be quoted. at is when a
+// new build was seen. The caller holds mu.
 func (b *book) decide(r *record, at time.Time) {
 	r.now = ""
 	var sums []string
@@ -29,7 +30,7 @@ func (b *book) decide(r *record, at time.Time) {
 		b.forget(r)
 		r.builds[r.now] = v
 	} else if v.Basis == "" && v.Mismatches == 0 {
-		v.Basis = b.basis(r) // it may be in a newer KnownBuilds, or accepted by now
+		v.Basis = b.basis(r) // by now KnownBuilds may have it, or the operator may accept it
 	}
 	b.publish(r)
 }
@@ -59,8 +60,8 @@ func (b *book) basis(r *record) string {
 	return ""
 }
 
-// accepts returns whether the operator accepts what is deployed: he names at least one program's
-// executable, and each other is part of a build that is trusted.
+// accepts returns whether the operator accepts what is deployed. He must name the executable of at
+// least one program. The executable of each other program must be part of a trusted build.
 func (b *book) accepts(r *record) bool {
 	named := false
 	for _, p := range r.programs {
@@ -88,7 +89,7 @@ func (r *record) listPrograms() []Program {
 	return list
 }
 
-// publish makes a new view from a record. Until the programs are seen, the first view stays.
+// publish stores a new view of a record. Until the programs are seen, the first view stays.
 func (b *book) publish(r *record) {
 	v := r.builds[r.now]
 	switch {
@@ -125,7 +126,7 @@ func (b *book) lacks(r *record) venue.Features {
 	return lacks
 }
 
-// unproved returns the reason for which a build that is not trusted is stopped.
+// unproved returns the Reason of the Stop of a build that is not trusted.
 func (r *record) unproved() string {
 	if r.venue.Proof() == venue.ProofChain {
 		return ReasonUnproved
@@ -133,7 +134,7 @@ func (r *record) unproved() string {
 	return ReasonRedeployed
 }
 
-// redeployed returns the part of a message that says why a build has to be proved.
+// redeployed returns why a build has to be proved, as part of a message.
 func (r *record) redeployed() string {
 	if r.venue.Proof() == venue.ProofChain {
 		return "no run of its program proves it"

@@ -9,16 +9,18 @@ import (
 	"github.com/mintlake/mintlake/swap/state"
 )
 
-// Bounds of the halves that wait for the other half.
+// A replay needs two halves: a transaction, and a step, which is the state of a pool before it.
+// These are bounds of the halves that wait for their other half.
 const (
 	// joinSlots is how many slots a half waits: some three seconds of 200 ms slots. A transaction
-	// comes when it ran, its step when its block is complete, each over its own connection.
+	// comes when it ran, its step when its block is complete, each over another connection.
 	joinSlots = 16
-	// resetSlots is how far below the newest slot another one must be for the chain to have begun
-	// anew. Closer ones are late: a stream that was away tells what it missed.
+	// resetSlots is how far below the newest slot a half must be to mean that the chain has begun
+	// anew. A half that is less far below is only late: a stream that was interrupted tells what it
+	// missed.
 	resetSlots = 1000
-	// maxHalves is how many halves of each kind are kept. When there are more, all of the kind are
-	// dropped. joinSlots busy slots have some ten thousand transactions of venues.
+	// maxHalves is how many halves of each kind are kept. When there are more, all halves of the
+	// kind are dropped. joinSlots busy slots have some ten thousand transactions of venues.
 	maxHalves = 1 << 15
 )
 
@@ -44,7 +46,7 @@ func newJoin() *join {
 	return &join{steps: map[half][]state.Step{}, seen: map[half]*pb.SubscribeUpdateTransaction{}}
 }
 
-// step takes in a step. It returns the pair if the transaction is there already.
+// step takes in a step. It returns a pair if the step's transaction has come already.
 func (j *join) step(s state.Step) []paired {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -60,7 +62,8 @@ func (j *join) step(s state.Step) []paired {
 	return nil
 }
 
-// transaction takes in a transaction. It returns the pairs with the steps that are there already.
+// transaction takes in a transaction. It returns a pair for each of its steps that have come
+// already.
 func (j *join) transaction(u *pb.SubscribeUpdateTransaction) (whole []paired) {
 	if meta := u.GetTransaction().GetMeta(); meta != nil {
 		meta.LogMessages = nil // most of its bytes, and never used
@@ -81,8 +84,8 @@ func (j *join) transaction(u *pb.SubscribeUpdateTransaction) (whole []paired) {
 }
 
 // age forgets halves that are more than joinSlots away from slot. Halves of much later slots go
-// too: then the chain has begun anew. It does nothing for most calls: only when slot is some slots
-// above the newest, or far below it.
+// too: then the chain has begun anew. Most calls do nothing: it acts only if slot is at least
+// joinSlots/4 above newest, or more than resetSlots below it.
 func (j *join) age(slot uint64) {
 	if slot < j.newest+joinSlots/4 && slot+resetSlots >= j.newest {
 		return

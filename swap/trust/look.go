@@ -10,7 +10,8 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// watch looks at the programs now and then, and records what changed.
+// watch looks at the programs every cfg.every and when wake says so, and records what changed.
+// While something is not known yet, it looks every second.
 func (t *Trust) watch(ctx context.Context) {
 	every, second := time.NewTicker(t.cfg.every), time.NewTicker(time.Second)
 	defer every.Stop()
@@ -34,7 +35,8 @@ func (t *Trust) watch(ctx context.Context) {
 	}
 }
 
-// unread returns whether the programs were not looked at yet, or an executable is being read.
+// unread returns whether the programs were not looked at yet, or whether an executable is being
+// read.
 func (t *Trust) unread() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -49,8 +51,8 @@ func (t *Trust) behind() bool {
 	return t.connected && !t.live.Load()
 }
 
-// lookNow looks at the programs. If it succeeds, the stream becomes live, unless there is none or
-// it is another one than before the look.
+// lookNow looks at the programs. If it succeeds, the stream becomes live, unless there is none, or
+// sessions changed during the look.
 func (t *Trust) lookNow(ctx context.Context) {
 	t.mu.Lock()
 	sessions, from := t.sessions, t.least
@@ -84,11 +86,12 @@ func (t *Trust) Live(connected bool, slot uint64) {
 	}
 }
 
-// leastWindow is how long looks must be at a slot that the stream reported, or later. It ends so
-// that a server that lied once, or a chain that was reset, does not stop looks for ever.
+// leastWindow is how long looks must read at the highest slot that the stream reported, or at a
+// later one. The time is bounded, because a server may lie once, and a test chain may begin anew:
+// then all looks would fail.
 const leastWindow = 30 * time.Second
 
-// raise makes looks be at slot or later from now on. The caller holds mu.
+// raise makes later looks read at slot or a later one. The caller holds mu.
 func (t *Trust) raise(slot uint64) {
 	now := t.deps.Now()
 	if now.Sub(t.leastAt) > leastWindow {
@@ -194,16 +197,17 @@ func (t *Trust) noteHash(program venue.Key, m mark, sum string) {
 	t.mu.Unlock()
 }
 
-// Wrote is called with each write of a Watched account. The stream sends it before it reports the
-// block as complete, so before a quote is made from that block.
+// Wrote is called with each write of a Watched account. The stream sends the write before it
+// reports the block as complete, so Wrote runs before a quote is made from that block.
 func (t *Trust) Wrote(w state.Write) {
 	program, ok := t.programs.of(w.Key)
 	if !ok {
 		return
 	}
-	if w.Key == program || w.Account == nil { // another loader, or closed
+	// The program's loader changed, or its data account was closed.
+	if w.Key == program || w.Account == nil {
 		t.mu.Lock()
-		t.live.Store(false) // each quote reads the programs until this is known
+		t.live.Store(false) // each quote reads the programs until the look that is triggered below
 		t.raise(w.Slot)
 		t.sessions++
 		t.mu.Unlock()

@@ -14,17 +14,17 @@ import (
 )
 
 const (
-	// probesAt is how many pools of one venue are looked at in a round, if the venue is not
-	// trusted.
+	// probesAt is how many pools of a venue that is not trusted are looked at in a round.
 	probesAt = 4
-	// trustedRounds: of so many rounds, the first two look at one pool of each trusted venue.
+	// trustedRounds is the period of the rounds that look at trusted venues: the first two of every
+	// trustedRounds rounds look at one pool of each trusted venue.
 	trustedRounds = 15
 	// maxProbes is how many pools' states are kept.
 	maxProbes = 256
 	// maxSignatures is the most signatures that getSignaturesForAddress returns.
 	maxSignatures = 1000
-	// probeAge is after how long a state is read again without a swap: accounts that pools share
-	// may have changed.
+	// probeAge is how old a state may get without a swap before it is read again: accounts that
+	// pools share may have changed.
 	probeAge = time.Minute
 	// quiet is how long a venue is not probed after the stream brought a transaction on its pools.
 	quiet = 30 * time.Second
@@ -66,7 +66,8 @@ func (t *Trust) chosen(round int) (list []Pool) {
 		of[p.Venue] = append(of[p.Venue], p)
 	}
 	for _, name := range t.book.order {
-		// One round reads a pool, the next one looks for its swaps.
+		// Two rounds in a row have the same pools: the first reads their state, the second looks
+		// for swaps.
 		pools, count, visit := of[name], probesAt, round/2
 		if stop, _ := t.Stop(name); stop == nil {
 			count, visit = 1, round/trustedRounds
@@ -112,7 +113,8 @@ func (t *Trust) probe(ctx context.Context, p Pool) error {
 	}
 	tx, err := t.fetch(ctx, signature)
 	if err != nil {
-		delete(t.probes, p.Ref.Address()) // else it would stay the first one for ever
+		// With this state, each later round would find the same transaction.
+		delete(t.probes, p.Ref.Address())
 		return err
 	}
 	if err := t.readProbe(ctx, p); err != nil {
@@ -138,7 +140,7 @@ func (t *Trust) probe(ctx context.Context, p Pool) error {
 	return nil
 }
 
-// readProbe reads a pool's state, at commitment confirmed: a processed one may be of a fork that
+// readProbe reads a pool's state, at commitment confirmed: a processed state may be of a fork that
 // loses.
 func (t *Trust) readProbe(ctx context.Context, p Pool) error {
 	mints := p.Ref.Mints()
@@ -162,7 +164,7 @@ func (t *Trust) readProbe(ctx context.Context, p Pool) error {
 
 // firstAfter returns the signature of the first successful transaction after a slot that names an
 // account; empty if there is none yet. whole is false if the server's list, which has maxSignatures
-// at most, does not reach back to the slot: then the first one may be missing.
+// at most, does not reach back to the slot: then the first transaction may be missing.
 func (t *Trust) firstAfter(ctx context.Context, address venue.Key, slot uint64) (signature string, whole bool, err error) {
 	var list []struct {
 		Signature string `json:"signature"`

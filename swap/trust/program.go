@@ -13,7 +13,7 @@ import (
 // Program is how a program is deployed.
 type Program struct {
 	Program venue.Key `json:"program"`
-	// Slot is that of the deployment; 0 for a program that does not exist or cannot be deployed
+	// Slot is the slot of the deployment; 0 for a program that does not exist or cannot be deployed
 	// again.
 	Slot uint64 `json:"slot"`
 	// SHA256 is the hash of the executable without trailing zeros, in hexadecimal, as solana-verify

@@ -26,9 +26,9 @@ type document struct {
 
 const documentFormat = 1
 
-// load reads what an earlier run recorded. A damaged record is put aside and made anew: what is
-// deployed now is not taken for what was there first, so each build that is not known must prove
-// itself.
+// load reads what an earlier run recorded. A damaged record is put aside and made anew. The build
+// that is deployed now then does not count as the first one, so each build that is not known must
+// prove itself.
 func (t *Trust) load() error {
 	if t.cfg.Dir == "" {
 		return nil
@@ -62,7 +62,7 @@ func (t *Trust) load() error {
 	return nil
 }
 
-// distrust forgets all builds, and takes none for the first one.
+// distrust forgets all builds, and lets no build count as the first one.
 func (b *book) distrust() {
 	for _, r := range b.records {
 		r.builds, r.early = map[string]*verdict{}, true

@@ -40,9 +40,9 @@ type replayed struct {
 	why      string
 	order    venue.Order
 	features venue.Features
-	// chain and quoted are the amounts that reached and left the pool's side of the trade, on the
-	// chain and by our quote. The pool's side is all accounts of the instruction that are not the
-	// user's.
+	// chain and quoted are the amounts that reached and left the pool's side of the trade: on the
+	// chain, and as our quote says. The pool's side is all accounts of the instruction that are not
+	// the user's.
 	chain, quoted [2]uint64
 }
 
@@ -56,10 +56,10 @@ func skip(format string, args ...any) replayed {
 // replay quotes the swap of a transaction on the state before it, and compares the amounts.
 //
 // The amounts are the sums over all accounts of the swap's instruction that are not the user's.
-// What reached and left these is what the user paid and got, whatever else the transaction did with
-// the user's accounts. That is true only if nothing else in the transaction touches them, so replay
-// checks it: anybody can add a transfer to a vault to his transaction, and a false mismatch would
-// stop a venue.
+// What reached and left these accounts is what the user paid and got, whatever else the transaction
+// did with the user's accounts. That is true only if nothing else in the transaction touches the
+// pool's side, so replay checks that: anybody can add a transfer to a vault to his transaction, and
+// a false mismatch would stop a venue.
 func (e *Evidence) replay() replayed {
 	if e.failed {
 		return skip("it failed")
@@ -123,7 +123,7 @@ func (s *side) gather() (why string) {
 		return "the user's accounts are not the user's alone"
 	}
 	state := s.Ref.Own()
-	if w, ok := s.Ref.(venue.Windowed); ok { // others may change an array too
+	if w, ok := s.Ref.(venue.Windowed); ok { // another instruction may change an array of the pool
 		state = slices.Concat(state, w.Near())
 	}
 	for i, key := range s.Keys {
@@ -137,7 +137,8 @@ func (s *side) gather() (why string) {
 	return s.sameState()
 }
 
-// count adds the change of an account to the flows.
+// count adds the changes of an account to the flows. If these changes do not show what was traded,
+// it returns the reason.
 func (s *side) count(i byte) (why string) {
 	was, had := s.Tokens[before][int(i)]
 	is, has := s.Tokens[after][int(i)]
@@ -186,9 +187,9 @@ func (s *side) flow(of venue.Key, i byte, was, is uint64) {
 	}
 }
 
-// alone returns whether only the swap, and what it called, names the accounts that it changed. Its
-// callers may name them too, as they pass them on. But a caller can move lamports without a call,
-// so a swap of native SOL must be an outer instruction.
+// alone returns whether only the swap, and the instructions that it called, name the touched
+// accounts. Callers of the swap may name them too, because they pass them on. But a caller can move
+// lamports without a call, so a swap of native SOL must be an outer instruction.
 func (s *side) alone() bool {
 	height := s.Calls[s.at].Height
 	if s.trade.Native && height != 1 {
@@ -218,8 +219,8 @@ func (s *side) names(c Invoked) bool {
 	return slices.ContainsFunc(c.Accounts, func(i byte) bool { return s.touched[i] })
 }
 
-// sameState returns an empty text if the accounts from which the quote is computed have the
-// balances before the transaction, and else the reason to skip it.
+// sameState returns "" if the accounts from which the quote is computed have the balances that the
+// transaction began with, or else the reason to skip the transaction.
 func (s *side) sameState() (why string) {
 	for i, key := range s.Keys {
 		account, known := s.Before[key]
@@ -278,7 +279,8 @@ func (s *side) compare() replayed {
 	return r
 }
 
-// excess is by how much more came than left, or more left than came.
+// excess is by how much more of a mint came than left, or more left than came. The other value is
+// 0.
 type excess struct{ came, left uint64 }
 
 // net returns the excess of a mint.
@@ -293,7 +295,7 @@ func (s *side) net(m venue.Key) excess {
 	return excess{left: f[out] - f[in]}
 }
 
-// quoteOf quotes an order on these accounts, whether or not the venue is stopped.
+// quoteOf quotes an order on these accounts, even if the venue is stopped.
 func quoteOf(ref venue.Ref, accounts map[venue.Key]*solana.Account, order venue.Order) (venue.Quote, error) {
 	pool, err := ref.Decode(venue.NewAccounts(accounts))
 	if err != nil {
@@ -302,8 +304,8 @@ func quoteOf(ref venue.Ref, accounts map[venue.Key]*solana.Account, order venue.
 	return guard.Ungated(pool).Quote(order)
 }
 
-// poolSide returns what reaches and what leaves the pool's side by a quote: what the mints withhold
-// as transfer fee is not part of the first, but of the second.
+// poolSide returns what reaches and what leaves the pool's side as a quote says. What a mint
+// withholds as transfer fee is part of what leaves the pool's side, but not of what reaches it.
 func poolSide(q venue.Quote) [2]uint64 {
 	amounts := [2]uint64{q.AmountIn, q.AmountOut}
 	for _, fee := range q.Fees.List() {

@@ -14,14 +14,14 @@ type Report struct {
 	// are.
 	Stop   *Stop
 	Partly bool
-	// Basis is why the deployed build is trusted, one of the constants; empty if it is not.
+	// Basis is why the deployed build is trusted, one of the constants Basis…; empty if it is not.
 	Basis    string
 	Programs []Program
 	// Needed is how many matches in a row prove a kind.
 	Needed int
 	// Kinds of swaps that were seen on this build.
 	Kinds []Kind
-	// Mismatches is how many this build has, LastMismatch the signature of the last one.
+	// Mismatches is how many mismatches this build has, LastMismatch the signature of the last one.
 	Mismatches   uint64
 	LastMismatch string
 }
@@ -30,7 +30,7 @@ type Report struct {
 type Kind struct {
 	// Features by name; empty for the plainest swap.
 	Features []string `json:"features"`
-	// Matches is how many there were in a row, up to Needed.
+	// Matches is how many swaps in a row gave what our quote says, up to Report.Needed.
 	Matches int  `json:"matches"`
 	Proved  bool `json:"proved"`
 }
@@ -79,7 +79,7 @@ func (b *book) report(name string) Report {
 	return report
 }
 
-// kind names a kind of swap of a venue.
+// kind returns the name of a kind of swap of a venue.
 func (t *Trust) kind(name string, features venue.Features) string {
 	r := t.book.records[name]
 	if r == nil {

@@ -19,15 +19,15 @@ import (
 type Transaction struct {
 	Signature [64]byte
 	Slot      uint64
-	// UnixTime is that of its block, in seconds; 0 if it is not known.
+	// UnixTime is the time of its block, in seconds; 0 if that is not known.
 	UnixTime int64
-	// Keys are all its accounts. Lamports and Tokens are before and after it, by the index of the
-	// account in Keys.
+	// Keys are all its accounts. Lamports and Tokens are the balances before and after the
+	// transaction, by the index of the account in Keys.
 	Keys     []venue.Key
 	Lamports [2][]uint64
 	Tokens   [2]map[int]Tokens
 	Calls    []Invoked
-	// failed says that it had no effects.
+	// failed says that the transaction failed, so that it moved nothing but its fee.
 	failed bool
 }
 

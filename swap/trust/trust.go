@@ -13,9 +13,9 @@
 // by one formula, on whatever pool.
 //
 // There are two sources of swaps. With a stream, state.Feed has the state before each transaction,
-// and the transactions come over another connection. Where none brings a venue's swaps, pools that
-// were asked for lately are read now and then, and the first transaction after the reading is
-// looked up.
+// and the transactions come over another connection. Where no stream brings a venue's swaps, pools
+// that were asked for lately are read as often as Terms.Probe says, and the first transaction after
+// the reading is looked up.
 package trust
 
 import (
@@ -48,8 +48,8 @@ type Config struct {
 	// Accepted are the builds that the operator accepts, by program; see ParseAccepted.
 	Accepted map[venue.Key][]string
 	// Dir is the folder in which builds, proofs and mismatches are recorded. If it is empty,
-	// nothing is recorded. Then the build that is deployed at a start is trusted, as the first one
-	// that was seen, and a deployment during the downtime is not noticed.
+	// nothing is recorded. Then each start trusts the build that is deployed, as the first one that
+	// was seen, and a deployment during the downtime is not noticed.
 	Dir string
 	// Endpoint is the Yellowstone server that transactions come from; empty: none. Token is sent as
 	// x-token.
@@ -118,6 +118,7 @@ type Trust struct {
 	// queue has the swaps to be replayed. joined matches steps with transactions.
 	queue  chan paired
 	joined *join
+	// probes are the states of pools that probeAll has read. Only its goroutine uses them.
 	probes map[venue.Key]*probe
 
 	mu sync.Mutex
@@ -127,16 +128,18 @@ type Trust struct {
 	slot   uint64
 	// reading are the executables that are being read.
 	reading map[venue.Key]mark
-	// retry is when an executable that could not be read is tried again. It may have megabytes, so
-	// not at once.
+	// retry is when an executable that could not be read is read again. It may have megabytes, so
+	// that is not done at once.
 	retry map[venue.Key]time.Time
 	// fed is when the stream last brought a transaction on a pool of a venue.
-	fed   map[string]time.Time
+	fed map[string]time.Time
+	// dirty says that something must be recorded.
 	dirty bool
 	// failures counts failures to record; only for the watching goroutine.
 	failures uint
-	// sessions counts the connections of the stream. connected says that there is one now. live
-	// says that it reports deployments, and that the programs were looked at since it does.
+	// connected says that the stream has a connection. live says that it reports deployments, and
+	// that the programs were looked at since it does. sessions counts what ends live: the
+	// beginnings and ends of connections, and writes that do not tell how a program is deployed.
 	sessions  uint64
 	connected bool
 	live      atomic.Bool
@@ -227,7 +230,7 @@ func (t *Trust) Run(ctx context.Context) error {
 	return err
 }
 
-// Step takes a transaction that wrote a held pool, see state.Deps.Steps.
+// Step takes in a transaction that wrote a held pool, see state.Deps.Steps.
 func (t *Trust) Step(s state.Step) {
 	if t.venues[s.Venue] != nil {
 		t.submit(t.joined.step(s))

@@ -23,7 +23,7 @@ import (
 type Vector struct {
 	Format int    `json:"format"`
 	Venue  string `json:"venue"`
-	// Programs as they were deployed then.
+	// Programs are the venue's programs as they were deployed at that time.
 	Programs  []Program `json:"programs"`
 	Signature string    `json:"signature"`
 	Slot      uint64    `json:"slot,string"`
@@ -78,7 +78,7 @@ func vectorOf(e *Evidence, r replayed, programs []Program) *Vector {
 	return v
 }
 
-// ErrVector is wrapped if a file is not a valid vector.
+// ErrVector is wrapped by errors about a file that is not a valid vector.
 var ErrVector = errors.New("no vector of a swap")
 
 // ReadVector reads a file that a mismatch was written to.
@@ -97,8 +97,8 @@ func ReadVector(path string) (*Vector, error) {
 	return v, nil
 }
 
-// Verify quotes a vector's swap again. got is what we say now; it is right if it equals v.Chain. An
-// error is a refusal to quote, or wraps ErrVector.
+// Verify quotes a vector's swap again. got is what our quote says now. It is right if it equals
+// v.Chain. An error is a refusal to quote, or wraps ErrVector.
 func (v *Vector) Verify(venues venue.List) (got Flow, err error) {
 	malformed := func(what string, err error) (Flow, error) {
 		return Flow{}, fmt.Errorf("%w: %s: %w", ErrVector, what, err)
@@ -156,14 +156,14 @@ func (v *Vector) accounts() (map[venue.Key]*solana.Account, error) {
 	return accounts, nil
 }
 
-// maxVectors is how many files a folder keeps; the oldest are removed.
+// maxVectors is how many files a folder keeps.
 const maxVectors = 256
 
 // vectorFolder is the folder of mismatches, below Config.Dir.
 const vectorFolder = "mismatches"
 
-// write writes the vector into a folder and returns the file's path. Beyond maxVectors files it
-// removes the oldest.
+// write writes the vector into a folder and returns the file's path. If there are more than
+// maxVectors files, it removes those of the lowest slots.
 func (v *Vector) write(dir string) (string, error) {
 	dir = filepath.Join(dir, vectorFolder)
 	if err := os.MkdirAll(dir, 0o750); err != nil {

@@ -25,7 +25,8 @@ func (t *Trust) work(ctx context.Context) {
 	}
 }
 
-// evidence parses the transaction of a pair. The block's time comes with the step.
+// evidence parses the transaction of a pair. The stream's transaction does not have the time of its
+// block, so it is taken from the step.
 func (t *Trust) evidence(p paired) (*Evidence, error) {
 	tx, err := parseUpdate(p.update)
 	if err != nil {
@@ -74,10 +75,11 @@ func (t *Trust) mismatch(ctx context.Context, e *Evidence, r replayed) {
 	if !counts {
 		return
 	}
-	// A deployment may not have been noticed yet; then the swap says nothing about the build
-	// before. So the programs are read again. But if this kind of swap is not quoted anyway, every
-	// swap on the chain may be such a mismatch, and other venues' swaps wait in the queue: then it
-	// is enough that the stream reports deployments.
+	// A program may have been deployed anew without being noticed yet. Then the swap says nothing
+	// about the build before. So the programs are read again. But if this kind of swap is not
+	// quoted anyway, every swap on the chain may be such a mismatch, while swaps of other venues
+	// wait in the queue. Then Check is enough: it reads nothing while the stream reports
+	// deployments.
 	look := t.Check
 	if quoted {
 		look = t.look
@@ -106,7 +108,7 @@ func (t *Trust) mismatch(ctx context.Context, e *Evidence, r replayed) {
 		"chain", Flow{r.chain[in], r.chain[out]}.String(), "quoted", Flow{r.quoted[in], r.quoted[out]}.String(), "mismatches", mismatches, "written", path)
 }
 
-// setDirty marks that there is something to record.
+// setDirty notes that something must be recorded.
 func (t *Trust) setDirty() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -10,14 +10,15 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// Compute units of the steps beside the swaps, estimated generously: the program searches for the
-// address of an associated account, which takes an unknown number of tries.
+// Compute units of the steps beside the swaps, estimated generously: to create an associated
+// account, the program searches for its address, which takes an unknown number of tries.
 const (
 	unitsCreateAccount = 35_000
 	unitsWrap          = 5_000
 	unitsTransfer      = 10_000
 	unitsClose         = 5_000
-	// The limit has one part in unitsMargin, and unitsSpare, more than the sum of the steps.
+	// The limit exceeds the sum of the steps by a fifth of it (one part in unitsMargin) and by
+	// unitsSpare.
 	unitsMargin = 5
 	unitsSpare  = 30_000
 )
@@ -31,9 +32,10 @@ type builder struct {
 	units uint64
 	// created has the mints of the accounts that are created.
 	created []venue.Key
-	opens   []venue.Opening
-	// wraps: a swap moves wrapped SOL of the user's account. lamports: SOL is bought without
-	// wrapping.
+	// opens are the created accounts that stay open.
+	opens []venue.Opening
+	// wraps says that a swap moves wrapped SOL of the user's account, lamports that SOL is bought
+	// without wrapping.
 	wraps, lamports bool
 	// lastSwap is the place in list of the last instruction of a swap.
 	lastSwap int
@@ -54,7 +56,8 @@ func newBuilder(r Request, accountOf func(venue.Key, Side) (venue.Key, error), l
 
 // assemble collects the instructions of the transaction. It returns the price of a compute unit.
 func (b *builder) assemble() (price uint64, err error) {
-	// A step after one that failed does no harm.
+	// cmp.Or evaluates all of these calls. A step that runs after one that failed does no harm,
+	// because list is then not used.
 	if err := cmp.Or(b.createBought(), b.wrap(), b.swap(), b.payFee(), b.unwrap()); err != nil {
 		return 0, err
 	}
@@ -74,7 +77,7 @@ func (b *builder) assemble() (price uint64, err error) {
 	return price, nil
 }
 
-// limit is the limit of compute units that the transaction sets.
+// limit returns the limit of compute units that the transaction sets.
 func (b *builder) limit() uint64 {
 	if b.UnitLimit > 0 {
 		return min(uint64(b.UnitLimit), maxUnits)
@@ -82,7 +85,7 @@ func (b *builder) limit() uint64 {
 	return min(b.units+b.units/unitsMargin+unitsSpare, maxUnits)
 }
 
-// lamport is how many millionths a lamport has.
+// lamport is one lamport in the unit of compute unit prices, millionths of a lamport.
 const lamport = 1_000_000
 
 // create adds the creation of the user's account for a token, once.

@@ -8,15 +8,17 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// SurelyFits returns whether the transaction of some swaps fits, whatever else it does: then it
-// need not be built to know. accounts and units are the sums of the quotes' Accounts and
-// ComputeUnits. maxAccounts is that of Request.
+// SurelyFits returns whether the transaction of some swaps certainly fits, whatever else it does,
+// so that it need not be built to know. If it returns false, the transaction may still fit.
+// accounts and units are the sums of the quotes' Accounts and ComputeUnits. maxAccounts is that of
+// Request.
 func SurelyFits(swaps, accounts int, units uint64, maxAccounts int) bool {
-	// The accounts that are created: one for what each swap buys and one for what all buy, which
-	// may be the same, and one for wrapped SOL.
+	// created is the most accounts that are created: one for what each swap buys, one for what the
+	// whole buys, which may be the same, and one for wrapped SOL.
 	created := swaps + 2
-	// Each comes with its mint and token program. Beside them there are the user, the treasury's
-	// account, and the programs for the compute budget, for SOL and for associated accounts.
+	// Each created account comes with its mint and token program. Beside them there are the user,
+	// the treasury's account, and the programs for the compute budget, for SOL and for associated
+	// accounts.
 	keys := accounts + 3*created + 5
 	n := listSize(1, signatureSize) + fixedSize + listSize(keys, keySize) + lengthSize(swaps+created+6)
 	n += instructionSize(0, 5) + instructionSize(0, 9) // limit and price of compute units
@@ -85,7 +87,7 @@ func fits(r *Request, list []venue.Instruction) error {
 	return err
 }
 
-// The wallets of the transactions that Fits makes.
+// The wallets of the transactions that Fits and Sizes make, in the place of the real ones.
 var anyUser, anyTreasury = venue.Key(sha256.Sum256([]byte("user"))), venue.Key(sha256.Sum256([]byte("treasury")))
 
 // mostInstructions is how many instructions most transactions have at most.

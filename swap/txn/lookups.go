@@ -29,16 +29,16 @@ func NewTable(address venue.Key, entries []venue.Key) Table {
 	return t
 }
 
-// leastEntries is from how many accounts on a table makes a message smaller: it takes 34 bytes (its
-// address and two lengths), and saves 31 for each account.
+// leastEntries is the least number of accounts with which a table makes a message smaller: the
+// table takes 34 bytes (its address and two lengths), and saves 31 for each account.
 const leastEntries = 2
 
 // lookUp replaces accounts of a message by entries of tables, where that makes it smaller. It
-// returns the tables that the message uses then.
+// returns the addresses of the tables that the message then uses.
 //
 // Accounts that sign, and programs that instructions call, stay in the message: the runtime loads
-// neither from a table. Equal messages and tables give equal messages: each time, the table that
-// replaces most of the accounts that are left is taken, of equal ones the first.
+// neither from a table. It is greedy and deterministic: in each round it takes the table that
+// replaces most of the accounts that are left, of equal ones the first.
 func lookUp(m *solana.Message, tables []Table) []venue.Key {
 	stays := make([]bool, len(m.AccountKeys))
 	for i := range int(m.Header.NumRequiredSignatures) {
@@ -85,9 +85,9 @@ func lookUp(m *solana.Message, tables []Table) []venue.Key {
 	return addresses
 }
 
-// replace takes the accounts out of a message that tables have, and renumbers the others. of is as
-// in lookUp. The runtime numbers accounts in this order: those in the message, those loaded to be
-// written table by table, those loaded to be read table by table.
+// replace takes the accounts that tables have out of a message, and renumbers all accounts. of is
+// as in lookUp. The runtime numbers accounts in this order: those in the message, those loaded to
+// be written table by table, those loaded to be read table by table.
 func replace(m *solana.Message, used []Table, of []int) {
 	keys, h := m.AccountKeys, m.Header
 	readonly := func(i int) bool { return i >= len(keys)-int(h.NumReadonlyUnsignedAccounts) }

@@ -41,14 +41,14 @@ func encode(r *Request, list []venue.Instruction) (m solana.Message, tables []ve
 	return m, tables, nil
 }
 
-// versionedSize is what version 0 has beside a legacy transaction: the version, and an empty list
-// of lookup tables.
+// versionedSize is by how many bytes version 0 exceeds a legacy transaction: the version, and an
+// empty list of lookup tables.
 const versionedSize = 2
 
-// check returns how many sign a transaction that was built, and an error if nodes would refuse it.
-// Its bytes are read by
-// another code than made them. Unlike the gateway, which passes on what nodes may take tomorrow, a
-// builder keeps to the limits of today.
+// check returns how many signatures a transaction that was built has, and an error if nodes would
+// refuse it. It reads the bytes with txwire, which did not make those of a legacy or version 0
+// transaction. Unlike the gateway, which passes on what nodes may accept tomorrow, a builder keeps
+// to the limits of today.
 func check(wire []byte) (signers int, err error) {
 	var built txwire.Transaction
 	if err := built.Parse(wire); err != nil {
@@ -73,8 +73,8 @@ func listSize(count, each int) int { return lengthSize(count) + count*each }
 
 func instructionSize(accounts, data int) int { return 1 + listSize(accounts, 1) + listSize(data, 1) }
 
-// size returns how many bytes the transaction of a message has: the signatures and the message. So
-// it need not be encoded.
+// size returns how many bytes the transaction of a message has, its signatures and the message,
+// without encoding it.
 func size(m *solana.Message) int {
 	n := listSize(int(m.Header.NumRequiredSignatures), signatureSize) + fixedSize
 	n += listSize(len(m.AccountKeys), keySize) + lengthSize(len(m.Instructions))
@@ -88,8 +88,8 @@ func size(m *solana.Message) int {
 	return n
 }
 
-// plainSize is size of the message that compile makes of instructions. metas are their accounts, by
-// accountsOf.
+// plainSize returns the size of the message that compile makes of instructions, without making it.
+// metas are their accounts, as accountsOf returns them.
 func plainSize(metas []venue.Meta, list []venue.Instruction) int {
 	signers := 0
 	for i := range metas {
@@ -104,7 +104,8 @@ func plainSize(metas []venue.Meta, list []venue.Instruction) int {
 	return n
 }
 
-// lengthSize returns how many bytes the length of a list takes: seven bits of it lie in each.
+// lengthSize returns how many bytes the length of a list takes: each byte has seven bits of it
+// (compact-u16).
 func lengthSize(length int) int {
 	n := 1
 	for ; length >= 1<<7; length >>= 7 {
@@ -114,8 +115,9 @@ func lengthSize(length int) int {
 }
 
 // accountsOf appends the accounts of a transaction to metas, which is empty: the payer, then those
-// of instructions in the order of their first use, then programs. Each stands there once, with the
-// rights of all its uses. They are so few that comparing them one by one is quicker than a map.
+// of instructions in the order of their first use, then programs. Each account is in the list once,
+// with the rights of all its uses. They are so few that comparing them one by one is quicker than a
+// map.
 func accountsOf(metas []venue.Meta, payer venue.Key, list []venue.Instruction) []venue.Meta {
 	metas = append(metas, venue.Meta{Key: payer, Signer: true, Writable: true})
 	for i := range list {

@@ -32,9 +32,9 @@ type Swap struct {
 	Opens func(user venue.Key) ([]venue.Opening, error)
 	// Spend is the most that the instructions sell, in raw units.
 	Spend uint64
-	// Native says that SOL leaves or reaches the wallet itself: nothing is wrapped.
+	// Native says that SOL leaves or reaches the wallet itself, so that nothing is wrapped.
 	Native bool
-	// Units is how many compute units they may use.
+	// Units is how many compute units the instructions may use.
 	Units uint32
 }
 
@@ -51,15 +51,17 @@ func (r *Request) wraps(s *Swap) bool {
 
 // Fee is what the platform takes of the output.
 type Fee struct {
-	// Treasury is the wallet that gets it. Its associated account must exist, except for SOL that
-	// is bought without wrapping: then the wallet itself gets lamports.
+	// Treasury is the wallet that gets the fee. Its associated account must exist, except for SOL
+	// that is bought without wrapping: then the wallet itself gets lamports.
 	Treasury venue.Key
-	// Account, if it is not nil, is the token account that gets it instead.
+	// Account, if it is not nil, is the token account that gets the fee in place of that of
+	// Treasury.
 	Account *venue.Key
 	Amount  uint64
 }
 
-// Tip is a transfer of lamports at the end, to who puts the transaction into a block.
+// Tip is a transfer of lamports at the end of a transaction, to whoever puts the transaction into a
+// block.
 type Tip struct {
 	// From signs.
 	From, To venue.Key
@@ -91,7 +93,7 @@ type Request struct {
 	Blockhash venue.Key
 	// Accounts are shared by the calls for one transaction; may be nil.
 	Accounts Accounts
-	// Version of the transaction; the zero value is version 0. Tables are only for that one.
+	// Version of the transaction; the zero value is version 0. Only version 0 uses Tables.
 	Version txwire.Version
 	// Payer pays the fee and the rent of the accounts that are created, and signs; nil: the user.
 	Payer *venue.Key
@@ -101,12 +103,12 @@ type Request struct {
 	// NativeTo gets the SOL that is bought; nil: the user. Only without HasWrapped, and if no swap
 	// buys SOL without wrapping.
 	NativeTo *venue.Key
-	// KeepWrapped sells and buys wrapped SOL: it is taken from the user's account for it, and stays
-	// there.
+	// KeepWrapped says that sold SOL is taken from the user's account for wrapped SOL, and that
+	// bought SOL stays in it.
 	KeepWrapped bool
 	// Tip may be nil.
 	Tip *Tip
-	// UnitLimit is the limit of compute units; 0: what the steps may use.
+	// UnitLimit is the limit of compute units; 0: the estimate of what the instructions may use.
 	UnitLimit uint32
 }
 

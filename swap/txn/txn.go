@@ -3,7 +3,8 @@
 // In: swap instructions and the user. Out: the bytes of a transaction (legacy, version 0 or 1) with
 // zero signatures in the places of the required signers, which is what wallets sign. Guarantees:
 // pure; the same request gives the same bytes; within the limits of the version and MaxAccounts;
-// only the user signs, and who pays in his place, if the request names one.
+// only the user signs, and those that the request names to pay in his place: the payer and the
+// sender of the tip.
 package txn
 
 import (
@@ -36,22 +37,22 @@ var budgetProgram = venue.Key(solana.MustPublicKeyFromBase58("ComputeBudget11111
 // Transaction is an unsigned transaction.
 type Transaction struct {
 	Bytes []byte
-	// ComputeUnits is the limit that it sets.
+	// ComputeUnits is the limit of compute units that the transaction sets.
 	ComputeUnits uint32
 	// PriorityFee in lamports.
 	PriorityFee uint64
 	// Unwraps says that SOL arrives as SOL. It is false if the output is not SOL, or stays wrapped
 	// because the user's account existed.
 	Unwraps bool
-	// Temporary says that it opens the account for wrapped SOL and closes it again.
+	// Temporary says that the transaction opens the account for wrapped SOL and closes it again.
 	Temporary bool
-	// Tables are the lookup tables that it uses.
+	// Tables are the lookup tables that the transaction uses.
 	Tables []venue.Key
-	// Steps are its instructions in other programs than that of the compute budget; Budget are
-	// those, which version 1 has not.
+	// Budget are the instructions of the compute budget program, which a transaction of version 1
+	// does not have. Steps are all other instructions.
 	Budget, Steps []venue.Instruction
-	// LastSwap is the place in Steps of the last instruction of a swap. TipAt is that of the tip;
-	// -1 if there is none.
+	// LastSwap is the index in Steps of the last instruction of a swap. TipAt is the index of the
+	// tip; -1 if there is none.
 	LastSwap, TipAt int
 	// Fee is what the chain takes for signatures, in lamports, besides PriorityFee.
 	Fee uint64
@@ -114,7 +115,7 @@ func Build(r Request) (*Transaction, error) {
 }
 
 // version0 encodes a transaction of version 0, or a legacy one. It also returns the lookup tables
-// that it uses.
+// that the transaction uses.
 func (b *builder) version0() ([]byte, []venue.Key, error) {
 	message, tables, err := encode(&b.Request, b.list)
 	if err != nil {
@@ -128,8 +129,9 @@ func (b *builder) version0() ([]byte, []venue.Key, error) {
 }
 
 // Opens returns the accounts that the transaction of a request opens if they are missing, and that
-// stay open: the account for wrapped SOL does not, if it was opened for the swap. Of the first
-// created ones, Request.Payer pays the rent; of the others, the user.
+// stay open. An account for wrapped SOL that is opened only for the swap is not among them.
+// Request.Payer pays the rent of the first accounts, as many as created says, and the user pays
+// that of the others.
 func Opens(r Request) (list []venue.Opening, created int, err error) {
 	b := newBuilder(r, r.Accounts.Of, nil)
 	if err := b.createBought(); err != nil {

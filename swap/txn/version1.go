@@ -6,9 +6,10 @@ import (
 	"github.com/mintlake/mintlake/solana/txwire"
 )
 
-// maxLoaded is how many bytes of accounts a transaction may load: the limit of the network, which
-// older versions have if they ask for none (agave, MAX_LOADED_ACCOUNTS_DATA_SIZE_BYTES). In version
-// 1 a transaction that asks for none fails. Programs count too, and their sizes are not known here.
+// maxLoaded is how many bytes of accounts a transaction may load: the limit of the network (agave,
+// MAX_LOADED_ACCOUNTS_DATA_SIZE_BYTES). A transaction of version 0, or a legacy one, has this limit
+// if it sets none. A transaction of version 1 fails if it sets none. Programs count too, and their
+// sizes are not known here.
 const maxLoaded = 64 << 20
 
 // version1 encodes the transaction of version 1 (SIMD-0385) that out describes, without signatures.
@@ -24,8 +25,8 @@ func (b *builder) version1(out *Transaction) ([]byte, error) {
 	return wire, nil
 }
 
-// wire1 makes the transaction of version 1 with zero signatures. It is ErrTooLarge if it exceeds
-// the limits of the network.
+// wire1 makes the transaction of version 1 with zero signatures. It returns ErrTooLarge if the
+// transaction exceeds the limits of the network.
 func (b *builder) wire1(priorityFee uint64) (*txwire.Transaction, error) {
 	list, units, loaded := b.list[budgetSteps:], uint32(b.limit()), uint32(maxLoaded)
 	m := compile(b.payer(), b.Blockhash, list)
@@ -59,9 +60,9 @@ func (b *builder) wire1(priorityFee uint64) (*txwire.Transaction, error) {
 	return t, nil
 }
 
-// Sizes of a transaction of version 1 (SIMD-0385): what each has (the version, the header, the mask
-// and the values of its config, the blockhash, two counts), and what stands before the accounts and
-// data of an instruction.
+// Sizes of a transaction of version 1 (SIMD-0385): size1 is what each has (the version, the header,
+// the mask and the values of its config, the blockhash, two counts), instruction1 what stands
+// before the accounts and data of an instruction.
 const (
 	size1        = 1 + 3 + 4 + 8 + 4 + 4 + 32 + 1 + 1
 	instruction1 = 1 + 1 + 2
