@@ -70,10 +70,10 @@ func ProgramDataDeployment(address pubkey.Key, data *Account) Deployment {
 }
 
 // Executable returns the executable from the account Code, which must have all its data. It returns
-// false if code is nil, too short, or of another deployment.
+// false if the program was closed, or if code is nil, too short, or of another deployment.
 func (d Deployment) Executable(code *Account) ([]byte, bool) {
 	switch {
-	case code == nil || len(code.Data) < d.At:
+	case d.Code == (pubkey.Key{}) || code == nil || len(code.Data) < d.At:
 		return nil, false
 	case d.Loader == LoaderUpgradeable && binary.LittleEndian.Uint64(code.Data[programDataSlot:]) != d.Slot,
 		d.Loader == LoaderV4 && binary.LittleEndian.Uint64(code.Data) != d.Slot:

@@ -117,7 +117,7 @@ func (s *Server) getPools(ctx context.Context, c *fiber.Ctx) error {
 	if err := group.Wait(); err != nil {
 		return away(err)
 	}
-	if !slices.Contains(untradable, nil) {
+	if len(others) > 0 && !slices.Contains(untradable, nil) {
 		return untradable[0]
 	}
 	list := []ListedPool{}

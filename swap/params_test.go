@@ -200,3 +200,13 @@ func TestVenuesCanBeChosen(t *testing.T) {
 	require.Nil(t, pools.Pools[0].Refused)
 	f.refused(t, http.MethodGet, "/api/v2/pools?mint="+swaptest.Named("nothing").String(), "", http.StatusNotFound, "no such account")
 }
+
+// TestPoolsWithoutHubs: a mint that is the only hub has no pools with another one.
+func TestPoolsWithoutHubs(t *testing.T) {
+	for _, hubs := range [][]venue.Key{{}, {coin}} {
+		f := start(t, Config{Hubs: hubs}, onePool())
+		status, body := f.do(t, http.MethodGet, "/api/v2/pools?mint="+coin.String(), "")
+		require.Equal(t, http.StatusOK, status, string(body))
+		require.JSONEq(t, `{"pools":[],"unlisted":[]}`, string(body))
+	}
+}

@@ -55,7 +55,8 @@ type Config struct {
 
 // Deps are the collaborators. Both may be nil.
 type Deps struct {
-	// Transport sends the requests to the API. Default: http.DefaultTransport.
+	// Transport sends the requests to the API. By default they go to it directly: a proxy of the
+	// environment would read the token.
 	Transport  http.RoundTripper
 	Registerer prometheus.Registerer
 }
@@ -79,6 +80,11 @@ func New(cfg Config, deps Deps) (*Server, error) {
 		// A redirect would send the token to another server.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
+	if deps.Transport == nil {
+		transport := http.DefaultTransport.(*http.Transport).Clone()
+		transport.Proxy = nil
+		s.client.Transport = transport
+	}
 	s.answers = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "mintlake_gateway_balances_total", Help: "Calls about balances, by who answered them: here, or the upstreams and why.",
 	}, []string{"outcome"})

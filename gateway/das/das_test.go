@@ -231,6 +231,7 @@ func TestParamsAreChecked(t *testing.T) {
 		{"getAsset", `{"id":7}`, "id must be"},
 		{"getAsset", `{"id":"0"}`, "no address"},
 		{"getAsset", `{"id":"` + strings.Repeat("z", 100_000) + `"}`, "no address"},
+		{"getAssetsByOwner", `{"tokenType":"fungible"}`, "ownerAddress is required"},
 		{"getAssets", `{"ids":"x"}`, "array"},
 		{"getAssets", `{"ids":["` + usdc + `",1]}`, "ids[1]"},
 	} {

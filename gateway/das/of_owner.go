@@ -39,6 +39,9 @@ func parseOwner(members map[string]json.RawMessage, ownerName string) (q ownerQu
 			err = wrong
 		}
 	}
+	if err == nil && ownerName == "ownerAddress" && members[ownerName] == nil {
+		err = jsonrpc.InvalidParams("ownerAddress is required")
+	}
 	if err == nil && members["page"] != nil && q.after != nil {
 		err = jsonrpc.InvalidParams("give one of page and cursor")
 	}

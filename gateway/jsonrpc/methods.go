@@ -59,7 +59,7 @@ var table = func() map[string]*method {
 		"getVersion", "getHealth", "getIdentity", "getGenesisHash", "getEpochSchedule", "getMinimumBalanceForRentExemption", "getFirstAvailableBlock",
 		"minimumLedgerSlot", "getClusterNodes", "getMaxRetransmitSlot", "getMaxShredInsertSlot", "getHighestSnapshotSlot",
 		"getRecentPerformanceSamples", "getRecentPrioritizationFees", "getAsset", "getAssets", "getAssetBatch", "searchAssets",
-		"getPriorityFeeEstimate",
+		"getTokenAccounts", "getAssetsByOwner", "getPriorityFeeEstimate",
 		"getLargestAccounts", // nodes answer it from a cache that may be hours old
 	} {
 		all[name].timeless = true

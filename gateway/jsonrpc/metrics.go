@@ -21,7 +21,7 @@ getRecentPerformanceSamples getRecentPrioritizationFees getSignatureStatuses get
 getStakeMinimumDelegation getSupply getTokenAccountBalance getTokenAccountsByDelegate getTokenAccountsByOwner getTokenLargestAccounts
 getTokenSupply getTransaction getTransactionCount getVersion getVoteAccounts isBlockhashValid minimumLedgerSlot requestAirdrop
 sendTransaction simulateTransaction
-getAsset getAssets getAssetBatch searchAssets getPriorityFeeEstimate`
+getAsset getAssets getAssetBatch searchAssets getTokenAccounts getAssetsByOwner getPriorityFeeEstimate`
 
 type metrics struct {
 	requests       *prometheus.CounterVec

@@ -164,6 +164,11 @@ func TestSessionsAreBounded(t *testing.T) {
 	require.Same(t, first, s.find("new", "a"))
 	require.NotSame(t, first, s.find("other", "a"))
 	require.Equal(t, maxSessions, s.size())
+	for k := range 2 * maxSessions {
+		s.find(fmt.Sprint("one of ", k), "a")
+	}
+	require.Equal(t, maxSessions, s.size(), "the sessions of a key that is forgotten are forgotten, too")
+	require.Equal(t, maxSessions, s.keys.Len())
 }
 
 func TestMinContextSlotIsHonoured(t *testing.T) {

@@ -16,8 +16,6 @@ type unknownError struct {
 	signature string
 	// refusal is the error of another upstream that did answer; nil if there is none.
 	refusal json.RawMessage
-	// timeout says that the request ended before the answer came.
-	timeout bool
 }
 
 func (e *unknownError) Error() string {
@@ -48,7 +46,7 @@ func (g *Gateway) forwardOnce(ctx context.Context, t *task) (*answer, error) {
 		missed.add(&o)
 		if ctx.Err() != nil || !refused(o.err) {
 			missed.close()
-			return nil, &unknownError{timeout: ctx.Err() != nil}
+			return nil, &unknownError{}
 		}
 	}
 	return missed.end(g.pool, t)
@@ -89,7 +87,7 @@ func (g *Gateway) forwardSend(ctx context.Context, t *task) (*answer, error) {
 		select {
 		case <-ctx.Done():
 			s.leave(pending, false)
-			return nil, s.unknown(true)
+			return nil, s.unknown()
 		case o := <-s.ended:
 			pending--
 			if got := s.judge(ctx, &o); got != nil {
@@ -155,7 +153,7 @@ func (s *sending) judge(ctx context.Context, o *outcome) *answer {
 // end returns what the client gets if no upstream accepted the transaction.
 func (s *sending) end(ctx context.Context) (*answer, error) {
 	if s.lost {
-		return nil, s.unknown(ctx.Err() != nil)
+		return nil, s.unknown()
 	}
 	for place := range s.order {
 		if refusal, ok := s.refusals[place]; ok {
@@ -167,9 +165,9 @@ func (s *sending) end(ctx context.Context) (*answer, error) {
 
 // unknown returns an unknownError with the error of the preferred upstream, if any upstream
 // answered with one.
-func (s *sending) unknown(timeout bool) error {
+func (s *sending) unknown() error {
 	s.g.metrics.sends.WithLabelValues("unknown").Inc()
-	e := &unknownError{signature: s.signature, timeout: timeout}
+	e := &unknownError{signature: s.signature}
 	for place := range s.order {
 		if refusal, ok := s.refusals[place]; ok && e.refusal == nil {
 			e.refusal = refusal.failure

@@ -67,7 +67,7 @@ type sessions struct {
 
 func newSessions() *sessions {
 	s := &sessions{}
-	keys, err := simplelru.NewLRU[string, *simplelru.LRU[string, *session]](maxSessions, nil)
+	keys, err := simplelru.NewLRU(maxSessions, func(_ string, own *simplelru.LRU[string, *session]) { own.Purge() })
 	if err != nil {
 		panic(err) // the size is positive
 	}

@@ -12,7 +12,8 @@ const scanUnits = 10
 func unitsOf(method string) uint64 {
 	switch method {
 	case "getProgramAccounts", "getTokenAccountsByOwner", "getTokenAccountsByDelegate", "getTokenLargestAccounts", "getLargestAccounts", "getSupply",
-		"getSignaturesForAddress", "getBlock", "getBlocks", "getBlocksWithLimit", "searchAssets":
+		"getSignaturesForAddress", "getBlock", "getBlocks", "getBlocksWithLimit", "searchAssets",
+		"getTokenAccounts", "getAssetsByOwner":
 		return scanUnits
 	}
 	return 1
