@@ -24,38 +24,40 @@ const (
 	// checkAfter is how long after a read it is checked: by then, other upstreams have reached its
 	// slot.
 	checkAfter = 2 * time.Second
-	// settle is how long after a difference it is looked at again. What changes all the time
-	// differs once more, and events bring its next read.
+	// settle is how long after a difference the mint is read again to decide it. A mint that
+	// changes all the time differs once more, and needs no decision, because events cause its next
+	// read.
 	settle = 3 * time.Second
 	// checkTries is how often a difference is looked at before it counts as undecided.
 	checkTries = 5
-	// uncheckedMaxAge is how long a read waits for its check.
+	// uncheckedMaxAge is how long a read waits for its check. Then it stays unchecked.
 	uncheckedMaxAge = 10 * time.Minute
 )
 
-// Checker reads again, at another upstream, what one has said of a mint. If two others contradict
-// it, the mint is read anew; and where more than amounts differ, what it said is taken back, as a
-// newer read does not replace all of it. So what an upstream lied about is mended whether or not
-// the lie is proved. One that contradicts two others at one slot is proved to lie, and is left out
-// for a while.
+// Checker checks the reads of mints: it reads each mint again at another upstream. If two later
+// answers contradict a read, the mint is read anew. If they differ in more than amounts, the facts
+// of the read are also retracted, because a newer read does not replace all of them. So a lie is
+// mended whether or not it is proved. An upstream that contradicts two others at one slot is proved
+// to lie, and is left out for a while.
 //
-// Honest upstreams differ, too: one is behind, or the account has changed in between. That is no
-// lie: only answers of equal slots prove one.
+// Honest upstreams differ, too: one of them is behind, or the account has changed in between. So
+// only answers of equal slots prove a lie.
 type Checker struct {
 	upstreams *Upstreams
 	producer  kafka.RecordProducer
 	past      *Past
 	pace      *rate.Limiter
-	// taken is how often something about a mint was taken back.
+	// taken counts the retractions of each mint in this run.
 	taken *lru.Cache[pubkey.Key, int]
 }
 
-// maxTaken bounds how often a run takes back something about a mint, since the registry keeps every
-// retraction: whoever may change a mint can make reads differ by a change in the right moment.
+// maxTaken bounds the retractions of one mint in a run, because the registry keeps every
+// retraction: whoever may change a mint can make reads differ, by a change between two reads.
 const maxTaken = 16
 
-// NewChecker returns a checker of what is read through upstreams, and of what an earlier process
-// has read; nil if there is only one.
+// NewChecker returns a checker of the reads through upstreams, and of the reads of an earlier
+// process, which it finds in past. A single upstream cannot be checked against another: then
+// NewChecker returns nil.
 func NewChecker(upstreams *Upstreams, producer kafka.RecordProducer, past *Past) (*Checker, error) {
 	if upstreams.unchecked == nil {
 		return nil, nil
@@ -93,21 +95,21 @@ func (c *Checker) Run(ctx context.Context) error {
 	}
 }
 
-// again puts a read back, to be looked at after a pause.
+// again puts a read back, to be checked again after settle.
 func (c *Checker) again(n *noted) {
 	c.upstreams.unchecked.putBack(n, c.upstreams.now().Add(settle))
 }
 
-// first compares a batch of reads of one upstream with what another says now.
+// first compares a batch of reads from one upstream with what another upstream says now.
 func (c *Checker) first(ctx context.Context, batch []*noted) error {
 	others := c.upstreams.others(batch[0].upstream)
 	var r reading
-	err := solana.ErrMalformed
+	err := solana.ErrMalformed // any error: it stays if nobody can be asked
 	if len(others) > 0 {
 		r, err = c.read(ctx, others[0], batch)
 	}
 	for i, n := range batch {
-		if err != nil || r.slot < n.slot { // nobody to ask, or it has not reached the slot
+		if err != nil || r.slot < n.slot { // nobody answered, or the other upstream has not reached the slot
 			c.again(n)
 			continue
 		}
@@ -126,29 +128,30 @@ func (c *Checker) first(ctx context.Context, batch []*noted) error {
 	return ctx.Err()
 }
 
-// second asks the upstream and up to two others at the same time about reads that differed.
+// second decides about reads that differed. It asks the upstream that was read and up to two
+// others, all at the same time.
 func (c *Checker) second(ctx context.Context, batch []*noted) error {
 	asked := c.upstreams.others(batch[0].upstream)
-	// Two others decide best. The one that differed comes last.
+	// Two upstreams that were not asked yet decide best, so the one that differed comes last.
 	slices.SortStableFunc(asked, func(a, b *upstream) int { return rank(a, batch[0]) - rank(b, batch[0]) })
 	asked = asked[:min(len(asked), 2)]
 	if own := c.upstreams.named(batch[0].upstream); own != nil && !c.upstreams.isOut(own) {
 		asked = append(asked, own)
 	}
-	for range len(asked) - 1 { // Run has waited for one of them
+	for range len(asked) - 1 { // Run has waited for the first one
 		if err := pause.Await(ctx, c.pace); err != nil {
 			return err
 		}
 	}
 	answers := make([]reading, len(asked))
-	var group errgroup.Group // all at once: only answers of equal slots prove a lie
+	var group errgroup.Group // in parallel: only answers of equal slots prove a lie
 	for i, one := range asked {
 		group.Go(func() (err error) {
 			answers[i], err = c.read(ctx, one, batch)
 			return err
 		})
 	}
-	_ = group.Wait() // who did not answer says nothing
+	_ = group.Wait() // an upstream that did not answer has no accounts
 	for i, n := range batch {
 		var says []said
 		for _, r := range answers {
@@ -163,6 +166,7 @@ func (c *Checker) second(ctx context.Context, batch []*noted) error {
 	return ctx.Err()
 }
 
+// rank returns 1 for the upstream whose answer differed, and 0 for all others.
 func rank(one *upstream, n *noted) int {
 	if one.Name == n.against.upstream {
 		return 1
@@ -170,12 +174,13 @@ func rank(one *upstream, n *noted) int {
 	return 0
 }
 
-// decide ends a difference, or puts it back if the answers do not decide it. What has not been the
-// same since the first look changes all the time, and is read again for that.
+// decide ends a difference, or puts the read back if the answers do not decide it. If the shape
+// agrees with the read, but the amounts are not those of the first check either, the mint changes
+// all the time: nothing is mended, because events cause its next read.
 func (c *Checker) decide(ctx context.Context, n *noted, says []said) error {
-	truth, whole, found := most(says)
+	truth, whole, found := agreement(says)
 	if own := c.upstreams.named(n.upstream); !found && len(says) == 1 && c.upstreams.isOut(own) {
-		truth, whole, found = says[0], true, true // the upstream lies, and there is one other
+		truth, whole, found = says[0], true, true // the upstream is left out as a liar, and only one other answered
 	}
 	n.contradicted = c.accuse(n.mint, says) || n.contradicted
 	switch {
@@ -209,8 +214,9 @@ func (c *Checker) decide(ctx context.Context, n *noted, says []said) error {
 	return nil
 }
 
-// accuse leaves out who contradicts, at one slot, an upstream that a third one agrees with. It
-// returns whether two contradict each other at one slot.
+// accuse leaves out every upstream that is proved to lie: at one slot, it contradicts another
+// upstream with which a third one agrees. accuse returns whether any two upstreams contradict each
+// other at one slot.
 func (c *Checker) accuse(mint pubkey.Key, says []said) (contradicted bool) {
 	for _, one := range says {
 		for _, other := range says {
@@ -228,9 +234,9 @@ func (c *Checker) accuse(mint pubkey.Key, says []said) (contradicted bool) {
 	return contradicted
 }
 
-// most returns what two answers agree on: the whole, or else the shape. slot is the highest of
-// theirs.
-func most(says []said) (agreed said, whole, found bool) {
+// agreement returns an answer with which another one agrees: in everything, then whole is true, or
+// else in shape. Its slot is the higher one of the two. found is false if no two answers agree.
+func agreement(says []said) (agreed said, whole, found bool) {
 	for _, byWhole := range []bool{true, false} {
 		for i, one := range says {
 			for _, other := range says[i+1:] {
@@ -244,10 +250,12 @@ func most(says []said) (agreed said, whole, found bool) {
 	return said{}, false, false
 }
 
-// mend has a mint read anew, not before slot, and takes back what the upstream said of it.
+// mend requests a new read of a mint, not before slot. If retract is true, it also retracts the
+// facts of the read n, unless n found no mint or the mint has had maxTaken retractions.
 func (c *Checker) mend(ctx context.Context, n *noted, slot uint64, retract bool) error {
 	now := c.upstreams.now()
-	// What is taken back at a slot is so whoever read it: the next read must be a later one.
+	// A retraction holds for a slot, whichever upstream was read. So the next read must be of a
+	// later slot.
 	request, err := factrecord.Reread(n.mint, max(slot, n.slot+1), now)
 	if err != nil {
 		return err
@@ -283,12 +291,12 @@ func saidOf(mint pubkey.Key, r reading, i int) said {
 	return said{upstream: r.upstream, slot: r.slot, whole: whole, shape: shape}
 }
 
-// note remembers what an upstream said of a mint, to be checked.
+// note remembers what an upstream said of a mint, so that it will be checked.
 func (u *Upstreams) note(mint pubkey.Key, r reading, facts []*eventspb.Enrichment) {
 	u.noteRead(mint, r, facts, u.now())
 }
 
-// noteRead is note of a read that was made at a time.
+// noteRead is note for a read that was made at the time at.
 func (u *Upstreams) noteRead(mint pubkey.Key, r reading, facts []*eventspb.Enrichment, at time.Time) {
 	if u.unchecked == nil || r.upstream == "" {
 		return

@@ -28,20 +28,21 @@ import (
 const (
 	// every is how often changed mints are looked for, at most.
 	every = 2 * time.Second
-	// rests is how many times as long as a round took nothing is counted after it: counts take a
+	// restFactor is how many times as long as a round the pause after it is. So counts take a
 	// quarter of the time at most.
-	rests = 3
-	// chunk is how many mints one statement counts. It names them some ten times, and ClickHouse
-	// takes statements of 256 KiB.
+	restFactor = 3
+	// chunk is how many mints one statement counts. A statement names each mint some ten times, and
+	// ClickHouse takes statements of up to 256 KiB.
 	chunk = 200
-	// pauses is how many times as long as its last count a mint waits until it is counted again. So
-	// a mint of a million holders takes a twentieth of a processor, and is some seconds old.
-	pauses = 20
-	// alone is the number of accounts from which a mint is counted in a statement of its own, and
-	// aloneChanges that of changes: one account may have millions.
+	// pauseFactor is how many times as long as its last count a mint waits until it is counted
+	// again. So a mint of a million holders takes a twentieth of a processor, and its count is some
+	// seconds old.
+	pauseFactor = 20
+	// alone is the number of accounts, and aloneChanges the number of changes, from which on a mint
+	// is counted in a statement of its own. One account may have millions of changes.
 	alone        = 50_000
 	aloneChanges = 200_000
-	// failedPause is how long a mint waits at least whose count failed.
+	// failedPause is how long a mint waits at least after its count has failed.
 	failedPause = 30 * time.Second
 	// sample is how many complete mints are compared with their supply at a time, and sampleEvery
 	// how often.
@@ -52,8 +53,9 @@ const (
 // Mint is a mint whose balances changed.
 type Mint struct {
 	Mint string
-	// Touched is the offset behind the last record stored; Accounts is how many accounts the mint
-	// had at the last count, and Changes how many changes of them were read for it.
+	// Touched grows with each record of the mint that is stored: it is the sum, over the
+	// partitions, of the offset after the last one. Accounts is how many accounts the mint had at
+	// the last count, and Changes how many changes of them were read for it.
 	Touched           int64
 	Accounts, Changes uint64
 }
@@ -64,7 +66,7 @@ type Reach struct {
 	// after every slot.
 	Whole uint64
 	// Begins and Last are the first and the last slot of the slot ledger that is held. If there is
-	// no gap behind Begins, it is Whole.
+	// no gap after Begins, Whole is Begins.
 	Begins, Last uint64
 	// Floor is the lowest slot of the changes that are held.
 	Floor uint64
@@ -85,17 +87,17 @@ type Difference struct {
 type Store interface {
 	// Changed lists mints with facts that no count has seen.
 	Changed(ctx context.Context) ([]Mint, error)
-	// Late lists mints whose creation, or a pool, came to the tables after their count: other
-	// projectors write them.
+	// Late lists mints whose creation, or a pool, came to the tables after their count. Other
+	// projectors write creations and pools.
 	Late(ctx context.Context) ([]Mint, error)
 	// Reach returns how far the balances reach back.
 	Reach(ctx context.Context) (Reach, error)
-	// NoteReach notes it, for those who read counts.
+	// NoteReach stores the reach for those who read counts.
 	NoteReach(ctx context.Context, reach Reach) error
 	// Count counts the holders of mints, up to Touched at least.
 	Count(ctx context.Context, mints []Mint, reach Reach) error
-	// Differ compares complete mints, at most limit of them and those of again first, with their
-	// supply. It returns how many were compared, and those that differ.
+	// Differ compares the balances of complete mints with their supply: of limit mints at most,
+	// those of again first. It returns how many it compared, and those that differ.
 	Differ(ctx context.Context, limit int, again []Difference) (compared int, differ []Difference, err error)
 	// Retryable reports whether the same call may succeed later.
 	Retryable(err error) bool
@@ -114,14 +116,15 @@ type Holders struct {
 	metrics *metrics
 	// suspects are the mints that differed at the last comparison.
 	suspects []Difference
-	// due is when a mint may be counted again; those that may at once are not in it.
+	// due is when a mint may be counted again. Mints that may be counted now are not in it.
 	due map[string]time.Time
 	// failed are the mints of a statement that failed: each is counted alone the next time.
 	failed map[string]struct{}
-	// again is when what came late is looked for again, reach when gaps are.
-	again, reach time.Time
-	// found is what was found last.
-	found Reach
+	// nextLate is when to look again for mints of Store.Late, and nextReach when to read the reach
+	// again.
+	nextLate, nextReach time.Time
+	// reach is the reach that was read last.
+	reach Reach
 	now   func() time.Time
 }
 
@@ -158,21 +161,21 @@ func (h *Holders) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(max(every, h.now().Sub(began)*rests)):
+		case <-time.After(max(every, h.now().Sub(began)*restFactor)):
 		}
 	}
 }
 
 // Once counts the mints that changed and are due. It ends with the first error. The next call
-// counts the mints of that statement one by one, then one that fails again waits: it does not keep
-// others from being counted.
+// counts the mints of the failed statement one by one. A mint that fails alone then waits, so that
+// it does not keep the others from being counted.
 func (h *Holders) Once(ctx context.Context) error {
 	changed, err := h.deps.Store.Changed(ctx)
 	if err != nil {
 		return fmt.Errorf("look for changed mints: %w", err)
 	}
 	now := h.now()
-	if err := h.look(ctx); err != nil {
+	if err := h.updateReach(ctx); err != nil {
 		return err
 	}
 	late, err := h.late(ctx)
@@ -191,23 +194,24 @@ func (h *Holders) Once(ctx context.Context) error {
 	return nil
 }
 
-// look finds from where balances are whole, and notes it. It takes a twentieth of the time at most.
-func (h *Holders) look(ctx context.Context) error {
+// updateReach reads how far the balances reach back, and notes it if that changed. It takes a
+// twentieth of the time at most.
+func (h *Holders) updateReach(ctx context.Context) error {
 	began := h.now()
-	if began.Before(h.reach) {
+	if began.Before(h.nextReach) {
 		return nil
 	}
 	found, err := h.deps.Store.Reach(ctx)
 	if err != nil {
 		return err
 	}
-	if found.Whole != h.found.Whole || found.Begins != h.found.Begins || found.Floor != h.found.Floor {
+	if found.Whole != h.reach.Whole || found.Begins != h.reach.Begins || found.Floor != h.reach.Floor {
 		if err := h.deps.Store.NoteReach(ctx, found); err != nil {
 			return fmt.Errorf("note from where balances are whole: %w", err)
 		}
 	}
-	h.found = found
-	h.reach = h.now().Add(h.now().Sub(began) * pauses)
+	h.reach = found
+	h.nextReach = h.now().Add(h.now().Sub(began) * pauseFactor)
 	return nil
 }
 
@@ -215,19 +219,19 @@ func (h *Holders) look(ctx context.Context) error {
 // twentieth of the time at most.
 func (h *Holders) late(ctx context.Context) ([]Mint, error) {
 	began := h.now()
-	if began.Before(h.again) {
+	if began.Before(h.nextLate) {
 		return nil, nil
 	}
 	mints, err := h.deps.Store.Late(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("look for what came late: %w", err)
 	}
-	h.again = h.now().Add(h.now().Sub(began) * pauses)
+	h.nextLate = h.now().Add(h.now().Sub(began) * pauseFactor)
 	return mints, nil
 }
 
-// chunks divides mints into those of one statement each. Neighbours in the tables come together: a
-// statement then reads a small part of each.
+// chunks divides mints into lists, each for one statement. Mints that are neighbours in the tables
+// come together, so that a statement reads a small part of each table.
 func (h *Holders) chunks(mints []Mint) [][]Mint {
 	var all [][]Mint
 	var small []Mint
@@ -244,7 +248,7 @@ func (h *Holders) chunks(mints []Mint) [][]Mint {
 
 func (h *Holders) count(ctx context.Context, mints []Mint) error {
 	began := h.now()
-	err := h.deps.Store.Count(ctx, mints, h.found)
+	err := h.deps.Store.Count(ctx, mints, h.reach)
 	took := h.now().Sub(began)
 	for _, mint := range mints {
 		if err == nil {
@@ -255,13 +259,13 @@ func (h *Holders) count(ctx context.Context, mints []Mint) error {
 	}
 	if err != nil {
 		if len(mints) == 1 {
-			h.due[mints[0].Mint] = began.Add(took + max(failedPause, took*pauses))
+			h.due[mints[0].Mint] = began.Add(took + max(failedPause, took*pauseFactor))
 		}
 		return fmt.Errorf("count the holders of %d mints, %s first: %w", len(mints), mints[0].Mint, err)
 	}
 	h.metrics.counted.Add(float64(len(mints)))
 	h.metrics.seconds.Observe(took.Seconds())
-	wait := took * pauses / time.Duration(len(mints))
+	wait := took * pauseFactor / time.Duration(len(mints))
 	if wait < every {
 		return nil
 	}
@@ -272,7 +276,8 @@ func (h *Holders) count(ctx context.Context, mints []Mint) error {
 }
 
 // compare compares balances with supplies. Another projector writes supplies, and either may be
-// behind: a mint is told when it differs by the same, counted up to the same slot, twice.
+// behind. So a mint is reported only if two comparisons in a row find the same difference at the
+// same slot.
 func (h *Holders) compare(ctx context.Context) error {
 	compared, suspects, err := h.deps.Store.Differ(ctx, sample, h.suspects)
 	if err != nil {

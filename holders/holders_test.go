@@ -97,7 +97,7 @@ type count struct {
 func (w *tables) count(mint string) (c count) {
 	w.t.Helper()
 	clear(w.room.due) // a machine that is busy counts slowly
-	w.room.reach, w.room.again = time.Time{}, time.Time{}
+	w.room.nextReach, w.room.nextLate = time.Time{}, time.Time{}
 	require.NoError(w.t, w.room.Once(w.t.Context()))
 	require.NoError(w.t, w.conn.QueryRow(w.t.Context(),
 		"SELECT holders, accounts, toUInt64(balance), toUInt64(top10), holes, since_slot, complete FROM mintlake.holder_counts WHERE mint = ?", mint).

@@ -19,9 +19,9 @@ import (
 //go:embed sql/*.sql
 var statements embed.FS
 
-// maxChanged is how many mints one round takes of those that were counted before, and as many of
-// others: whoever makes a million mints does not delay the counts of those that are there. maxLate
-// is how many it takes about which something came late.
+// maxChanged is how many mints one round takes of those that were counted before, and also of those
+// that were not. So whoever makes a million mints does not delay the counts of the others. maxLate
+// is how many mints of Late one round takes.
 const maxChanged, maxLate = 1000, 20_000
 
 // ClickHouse is the Store on a real server, embedded or not.
@@ -41,7 +41,7 @@ func NewClickHouse(conn driver.Conn, database string) *ClickHouse {
 	return &ClickHouse{conn: conn, database: database, burned: strings.Join(burned, ", ")}
 }
 
-// Retryable reports whether the server may do the same later.
+// Retryable reports whether the same call may succeed later.
 func (c *ClickHouse) Retryable(err error) bool { return clickhouse.Retryable(err) }
 
 // Changed implements Store.
@@ -73,15 +73,15 @@ func (c *ClickHouse) mints(ctx context.Context, query string) ([]Mint, error) {
 	return list, err
 }
 
-// book returns the query for up to where each mint changed: in the topic of balances, and in that
+// book returns the query for Mint.Touched: a mint's offsets in the topic of balances, and in that
 // of bases.
 func (c *ClickHouse) book() string {
 	return "SELECT mint, sum(upto) AS touched FROM (SELECT mint, partition, max(touched) AS upto FROM " + c.database + ".balance_mints_raw GROUP BY mint, partition) GROUP BY mint"
 }
 
-// Reach implements Store. Changes go by whole parts of their table. Where the first records of a
-// partition were gone when the tables were made, changes are held behind the first one that was
-// not.
+// Reach implements Store. Changes expire by whole parts of their table. If the first records of a
+// partition were gone when the tables were made, all its changes are held only after the slot of
+// the first record that was not gone.
 func (c *ClickHouse) Reach(ctx context.Context) (Reach, error) {
 	reach := Reach{Begun: map[int32]int64{}}
 	query, err := c.statement("whole")
@@ -125,7 +125,7 @@ func (c *ClickHouse) Count(ctx context.Context, mints []Mint, reach Reach) error
 		quoted[i], touched[i] = clickhouse.Literal(m.Mint), toInt64(m.Touched)
 	}
 	list := strings.Join(quoted, ", ")
-	// An empty list has no type: the first one is no partition.
+	// In SQL an empty list has no type, so each list begins with an element for no partition.
 	partitions, begun := []string{toInt64(math.MaxInt64)}, []string{toInt64(0)}
 	for partition, offset := range reach.Begun {
 		partitions, begun = append(partitions, toInt64(int64(partition))), append(begun, toInt64(offset))
@@ -147,8 +147,8 @@ func (c *ClickHouse) Count(ctx context.Context, mints []Mint, reach Reach) error
 // toInt64 returns a number as a literal of the type Int64.
 func toInt64(n int64) string { return "toInt64(" + strconv.FormatInt(n, 10) + ")" }
 
-// quiet is for how many slots a mint that is compared must not have changed: balances and supplies
-// come by two projectors.
+// quiet is for how many slots a mint must not have changed to be compared: two projectors write
+// balances and supplies, and one may be behind.
 const quiet = "150"
 
 // Differ implements Store.

@@ -14,13 +14,13 @@ import (
 type Dirty struct {
 	// All means that there are too many to list: any mint may be one of them. Mints is empty then.
 	All bool
-	// Mints are in the order of their texts, which is the tables', each once.
+	// Mints has each mint once, in the order of the base58 texts, as the tables have them.
 	Mints []pubkey.Key
 }
 
-// maxDirtyMints bounds the mints that are remembered, some 60 MB. Beyond it all mints are folded in
-// the table's own order: of eight million mints that costs as much as looking for these among them
-// (see foldsAll), of thirty million four times as much.
+// maxDirtyMints bounds the mints that are remembered, some 60 MB. Beyond it, all mints are folded
+// in the table's own order. In a table of eight million mints that costs as much as looking up one
+// million of them (see foldsAll), in one of thirty million four times as much.
 const maxDirtyMints = 1_000_000
 
 // backlog has the mints that are stored and not folded yet, and the offsets whose commit waits for
@@ -30,8 +30,8 @@ type backlog struct {
 	mu    sync.Mutex
 	mints map[pubkey.Key]struct{}
 	all   bool
-	// now means that the mints are due although no commit waits for them.
-	now bool
+	// dueNow means that the mints are due although no commit waits for them.
+	dueNow bool
 	// held is the last stored record of each partition whose commit waits.
 	held map[kafka.TopicPartition]kafka.Record
 	// since is when the first record of held came.
@@ -60,8 +60,8 @@ func (b *backlog) pending() bool {
 	return len(b.held) > 0 || b.folding
 }
 
-// positions returns the next offset of each partition in held.
-func (b *backlog) positions() map[kafka.TopicPartition]int64 {
+// nextOffsets returns the next offset of each partition in held.
+func (b *backlog) nextOffsets() map[kafka.TopicPartition]int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	next := make(map[kafka.TopicPartition]int64, len(b.held))
@@ -87,17 +87,17 @@ func (b *backlog) updateBehind(lag map[kafka.TopicPartition]int64, enter, leave 
 	return maps.Clone(behind)
 }
 
-// add takes what was stored of one batch: late are the mints that are not folded yet, now those
-// that were folded, last is the last record of each partition. It returns the records to commit at
-// once.
-func (b *backlog) add(late, now []pubkey.Key, last map[kafka.TopicPartition]kafka.Record, at time.Time) []kafka.Record {
+// add takes what was stored of one batch: late are the mints that are not folded yet, folded the
+// others, last is the last record of each partition. It returns the records that can be committed
+// now.
+func (b *backlog) add(late, folded []pubkey.Key, last map[kafka.TopicPartition]kafka.Record, at time.Time) []kafka.Record {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	free := make([]kafka.Record, 0, len(last))
 	for partition, record := range last {
 		_, waits := b.held[partition]
-		// A mint that was folded during another fold is folded once more after it: the other fold
-		// read older facts and may write its row later.
+		// During another fold, all commits wait, and the mints that this batch has folded are
+		// folded once more: the other fold read older facts and may write its rows later.
 		if waits || b.behind[partition] || b.folding {
 			if len(b.held) == 0 {
 				b.since = at
@@ -109,7 +109,7 @@ func (b *backlog) add(late, now []pubkey.Key, last map[kafka.TopicPartition]kafk
 	}
 	b.remember(late)
 	if b.folding {
-		b.remember(now)
+		b.remember(folded)
 	}
 	b.wake()
 	return free
@@ -129,11 +129,11 @@ func (b *backlog) remember(mints []pubkey.Key) {
 	}
 }
 
-// renew makes all mints due at once.
+// renew makes all mints dirty, and due without waiting.
 func (b *backlog) renew() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.all, b.now = true, true
+	b.all, b.dueNow = true, true
 	clear(b.mints)
 	b.wake()
 }
@@ -150,7 +150,7 @@ func (b *backlog) wake() {
 func (b *backlog) due(at time.Time) (wait time.Duration, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.now {
+	if b.dueNow {
 		return 0, true
 	}
 	if len(b.held) == 0 {
@@ -169,7 +169,7 @@ func (b *backlog) take() (Dirty, []kafka.Record) {
 	defer b.mu.Unlock()
 	dirty := Dirty{All: b.all, Mints: slices.SortedFunc(maps.Keys(b.mints), pubkey.Compare)}
 	held := slices.Collect(maps.Values(b.held))
-	b.all, b.now, b.folding = false, false, true
+	b.all, b.dueNow, b.folding = false, false, true
 	clear(b.mints)
 	clear(b.held)
 	return dirty, held

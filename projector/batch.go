@@ -61,7 +61,7 @@ func (b *Batch) addTokenEvent(value []byte) error {
 	if err := proto.Unmarshal(value, event); err != nil {
 		return fmt.Errorf("decode token event: %w", err)
 	}
-	if n := len(event.GetMint()); n != 0 && n != 32 { // none: the instruction names no mint
+	if n := len(event.GetMint()); n != 0 && n != 32 { // 0: the instruction names no mint
 		return fmt.Errorf("token event: mint has %d bytes instead of 32", n)
 	}
 	if event.GetPosition() == nil {

@@ -111,7 +111,7 @@ func (p *Projector) lookAhead(ctx context.Context, records []kafka.Record, last 
 	if p.deps.Offsets == nil || !kafka.Full(records, p.config.batchRecords) && !p.backlog.pending() {
 		return nil
 	}
-	next := p.backlog.positions()
+	next := p.backlog.nextOffsets()
 	for partition, record := range last {
 		next[partition] = record.Offset + 1
 	}

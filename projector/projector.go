@@ -45,8 +45,8 @@ type Config struct {
 	// folds. Default 30,000. It also bounds batchRecords, because only a full batch makes the
 	// projector check its lag.
 	BulkLag int64
-	// FoldEvery is how long such folds wait at least while there is more to come. Default 1 minute;
-	// longer if a fold takes long.
+	// FoldEvery is how long such a fold waits at least for more records. Default 1 minute. After a
+	// fold that took long, the next one waits longer.
 	FoldEvery time.Duration
 }
 
@@ -185,8 +185,8 @@ func (p *Projector) commit(ctx context.Context, records []kafka.Record) error {
 	return nil
 }
 
-// foldNow folds the mints of now, puts those of late into the backlog, and returns the records to
-// commit at once.
+// foldNow folds the mints of now, puts those of late into the backlog, and returns the records that
+// can be committed now.
 func (p *Projector) foldNow(ctx context.Context, late, now []pubkey.Key, last map[kafka.TopicPartition]kafka.Record) ([]kafka.Record, error) {
 	p.folding <- struct{}{} // not for long: the holder stops when ctx ends
 	defer func() { <-p.folding }()
@@ -198,8 +198,9 @@ func (p *Projector) foldNow(ctx context.Context, late, now []pubkey.Key, last ma
 	return p.backlog.add(late, now, last, time.Now()), nil
 }
 
-// read sorts records into a batch, and the batch's mints by their partition: late if that is
-// behind, else now. A record that is not a message of its topic becomes a dead letter.
+// read sorts records into a batch, and the batch's mints into two lists: late has those of
+// partitions that are behind, now the others. A record that is not a message of its topic becomes a
+// dead letter.
 func (p *Projector) read(ctx context.Context, records []kafka.Record, behind map[kafka.TopicPartition]bool) (batch *Batch, late, now []pubkey.Key, err error) {
 	batch = &Batch{}
 	letters := delivery.Letters{Producer: p.deps.Producer, Logger: p.deps.Logger, Written: p.metrics.deadLetters}

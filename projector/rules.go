@@ -36,7 +36,8 @@ func (c *ClickHouse) HasFacts(ctx context.Context) (bool, error) {
 	return rows > 0, nil
 }
 
-// NoteFactRules notes that all rows of FactTables are of FactRules.
+// NoteFactRules stores in table_rules that version FactRules of the rules made all rows of the
+// FactTables.
 func (c *ClickHouse) NoteFactRules(ctx context.Context) error {
 	query := "INSERT INTO " + c.database + "." + tableRules + " (made, rules, made_at) SELECT '" + rulesOfFacts + "', " + strconv.Itoa(FactRules) + ", now64(3)"
 	if err := c.conn.Exec(ctx, query); err != nil {

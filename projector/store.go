@@ -114,7 +114,7 @@ func tables() []table {
 	}
 }
 
-// insert sends rows as one block. row appends the i-th row.
+// insert sends rows in one INSERT. row appends the i-th row.
 func (c *ClickHouse) insert(ctx context.Context, table string, columns []clickhouse.Column, rows int, row func(driver.Batch, int) error) error {
 	if rows == 0 {
 		return nil

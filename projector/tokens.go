@@ -70,7 +70,7 @@ func tokenColumns() []clickhouse.Column {
 // rules is the number of the rules in tokens.sql. A change that makes other rows of the same facts
 // must raise it: the next start then makes all rows of earlier rules again.
 //
-//	1: tags that only token lists can give, and theirs beside the creator's
+//	1: reserved tags come only from token lists, whose tags stand beside the creator's
 //	2: a list's later version can take a token off
 //	3: names, symbols and fields of the chain without control characters
 const rules = 3

@@ -16,7 +16,7 @@ var computed = map[string][]string{
 	"HarvestWithheldTokensToMintForConfidentialTransferFee": {"confidential_transfer_fee_config.withheld_amount"},
 	// The program computes the average rate since the initialisation, and reads the clock.
 	"UpdateRateInterestBearingMint": {"interest_bearing_config.pre_update_average_rate", "interest_bearing_config.last_update_timestamp"},
-	// The new multiplier holds at once or from a later time.
+	// The new multiplier holds immediately or from a later time.
 	"UpdateMultiplierScaledUiMint": {"scaled_ui_amount.multiplier"},
 	// The program computes sums of ciphertexts, or encrypts the supply under another key.
 	"RotateSupplyElGamalPubkey":    {"confidential_mint_burn.confidential_supply"},
@@ -31,7 +31,7 @@ var computed = map[string][]string{
 // member's mint, not of the group's.
 const itemGroupSize = "token_group.size"
 
-// forget sets the attributes that an instruction changed without stating the value to empty.
+// forget sets to empty the attributes that an instruction changes without stating the new value.
 func (l *factList) forget(instruction string) {
 	for _, item := range computed[instruction] {
 		l.setItem(RegisterExtension, item, "")

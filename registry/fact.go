@@ -72,7 +72,7 @@ const (
 	RegisterTokenList Register = 24
 	// RegisterToken2022Field: an additional field of the Token-2022 metadata extension; item = "."
 	// and its key, value = its trimmed text, empty once it was removed. The position of the empty
-	// item is where all fields were last stated at once: fields stated before it are gone.
+	// item is where all fields were last stated together: fields stated before it are gone.
 	RegisterToken2022Field Register = 25
 	// RegisterLogoOverride: a JSON object, see LogoOverride. Its position is slot 0 with the
 	// decision's version as the order: a later decision beats an earlier one.
@@ -89,8 +89,8 @@ const (
 	RegisterRetraction Register = 30
 )
 
-// Fact proposes Value for one register of one mint. Item tells the values of a register that has
-// several apart. It is empty for most registers.
+// Fact proposes Value for one register of one mint. Item tells apart the values of a register that
+// can have several. It is empty for most registers.
 type Fact struct {
 	Mint     pubkey.Key
 	Register Register

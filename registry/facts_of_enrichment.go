@@ -26,9 +26,9 @@ type Offchain struct {
 }
 
 // Logo is the value of RegisterLogo: the result of the last check of a logo. It counts only while
-// URL is the token's current logo, and not if Purge is below that of the LogoOverride: the operator
-// has purged the logo since. The details of a check (hash, size, schedule) stay in the event,
-// because every API node holds all registers in memory.
+// URL is the token's current logo, and not if Purge is below LogoOverride.Purge: then the operator
+// has purged the logo since the check. The details of a check (hash, size, schedule) stay in the
+// event, because every API node holds all registers in memory.
 type Logo struct {
 	URL    string `json:"url"`
 	Status string `json:"status"`
@@ -116,7 +116,7 @@ func (l *factList) mintAccount(account *eventspb.MintAccount) {
 	}
 	l.setKey(RegisterMetadataPointer, account.GetMetadataPointer())
 	if account.GetTokenMetadata() != nil {
-		l.set(RegisterToken2022Field, "") // the account holds all there are
+		l.set(RegisterToken2022Field, "") // the account states all fields: others are gone
 		l.metadata(account.GetTokenMetadata())
 	}
 }

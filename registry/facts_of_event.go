@@ -196,7 +196,7 @@ func (l *factList) token2022Metadata(payload *eventspb.MetadataSet) {
 	}
 	if payload.GetCreates() {
 		l.setItem(RegisterExtension, ExtensionTokenMetadata+".mint", l.mint.String())
-		l.set(RegisterToken2022Field, "") // none yet
+		l.set(RegisterToken2022Field, "") // a new mint has no fields: earlier ones are gone
 	}
 	if len(payload.GetAdditionalFields()) > 0 {
 		// The number of fields is unknown until the account is read.

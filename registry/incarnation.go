@@ -30,7 +30,7 @@ func (s *State) dead(fact *Fact) bool {
 	case RegisterProgram, RegisterDecimals, RegisterSupply, RegisterMintAuthority, RegisterFreezeAuthority:
 		return s.gone(fact) // an initialisation states all of them anew
 	case RegisterLaunchpad, RegisterCreator, RegisterGraduated:
-		return s.gone(fact) // may lie before the initialisation: the launch calls it
+		return s.gone(fact) // the launch may come before the initialisation, which it calls
 	case RegisterMetadataPointer, RegisterExtension:
 		// extensions are initialised before the mint is, perhaps in an earlier transaction
 		return s.gone(fact)
@@ -71,8 +71,8 @@ func (s *State) held(register Register, item string) (*Fact, bool) {
 	return &s.facts[i], true
 }
 
-// ends reports whether a fact may make other facts dead.
-func ends(fact *Fact) bool {
+// mayEndOthers reports whether a fact may make other facts dead.
+func mayEndOthers(fact *Fact) bool {
 	switch fact.Register {
 	case RegisterSupply:
 		return true
@@ -86,8 +86,8 @@ func ends(fact *Fact) bool {
 }
 
 // FieldShown reports whether a fact about an additional field of the mint's own metadata shows
-// among its extensions. One with an empty text does not; neither does one whose key would be shown
-// otherwise than it is, since it could be taken for another one.
+// among its extensions. A field with an empty text does not. Neither does a field whose key has
+// characters that Shown changes: it could be taken for another field.
 func FieldShown(f *Fact) bool {
 	return f.Item != "" && f.Value != "" && !strings.ContainsFunc(f.Item, hidden)
 }

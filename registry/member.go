@@ -17,8 +17,8 @@ type Membership struct {
 	Program string
 	Closed  bool
 	// The fields ...Known report which of Decimals, TokenStandard, MintAuthority and Supply below
-	// are known. Without known decimals the mint is not a member. Any other unknown field does not
-	// count. A known but empty MintAuthority means that nobody can mint.
+	// are known. Without known decimals the mint is not a member. If another one is unknown, it
+	// does not keep the mint out. A known but empty MintAuthority means that nobody can mint.
 	DecimalsKnown, StandardKnown, AuthorityKnown, SupplyKnown bool
 
 	Decimals      uint8

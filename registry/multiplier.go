@@ -23,8 +23,8 @@ const lastMultiplierAt = 10_413_791_999
 // and priced, stay what they are. No clock is asked, so that the fold stays a function of facts:
 // Next holds from NextAt on, and Now until then.
 type Multipliers struct {
-	// Now is nil if the mint has none, or one that nobody stated: an instruction that sets Next
-	// does not repeat it.
+	// Now is nil if the mint has no multiplier, or if it is unknown: an instruction that sets Next
+	// does not state Now.
 	Now *float64
 	// Next and NextAt, in Unix milliseconds, are nil if no other multiplier was announced.
 	Next   *float64
@@ -50,8 +50,8 @@ func MultipliersOf(value func(item string) string) (m Multipliers) {
 	return m
 }
 
-// multiplier parses a multiplier; nil if it is none. The program takes positive normal numbers
-// only.
+// multiplier parses a multiplier; nil if the text is none. The program takes positive normal
+// numbers only.
 func multiplier(text string) *float64 {
 	if text == "" {
 		return nil
@@ -63,7 +63,7 @@ func multiplier(text string) *float64 {
 	return &n
 }
 
-// multipliers returns those of the mint.
+// multipliers returns the multipliers of the mint.
 func (s *State) multipliers() Multipliers {
 	if at, found := s.find(RegisterExtension, scaledAmount); !found && (at == len(s.facts) || s.facts[at].Register != RegisterExtension) {
 		return Multipliers{} // the usual case

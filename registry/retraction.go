@@ -14,7 +14,8 @@ import (
 // RegisterRetraction. From and To are both included.
 type Retracted struct {
 	From, To uint64
-	// Events: facts of blocks are not believed either, only else what was read.
+	// Events: facts from blocks are not believed either. Otherwise only facts that were read are
+	// not believed.
 	Events bool
 }
 
@@ -53,9 +54,9 @@ func parseSlot(text string, slot *uint64) bool {
 func (r Retracted) HasSlot(slot uint64) bool { return r.From <= slot && slot <= r.To }
 
 // Covers reports whether the fact is one of those taken back. It compares the position only. What
-// was read stands behind everything in its slot; a check of a logo has the slot of the document
-// that names it, and the number of the check as the order. projector/believed.sql has the same rule
-// in SQL.
+// was read has the highest order of its slot. A check of a logo was read too, but its order is the
+// number of the check, and its slot is that of the document that names the logo.
+// projector/believed.sql has the same rule in SQL.
 //
 // A fact that is covered may have beaten one that is not. So covered facts must be removed before
 // the highest facts are taken, unlike those that State.dead names.
@@ -66,7 +67,7 @@ func (r Retracted) Covers(fact *Fact) bool {
 		return false // no place on the chain
 	case RegisterFirstSeen:
 		position = position.Reverse()
-	default: // at its position
+	default: // the position is as it was stated
 	}
 	if !r.HasSlot(position.Slot) {
 		return false
@@ -113,8 +114,8 @@ func (s *State) Retracted(fact *Fact) bool {
 
 // TakesBack reports whether fact is a retraction that covers facts that the state holds. If it is
 // applied, the state lacks what those facts had beaten: the mint must be folded again, from all
-// facts that were ever stated about it. If none of its facts is held, what they had beaten is
-// beaten by others too.
+// facts that were ever stated about it. If the state holds none of the covered facts, what they had
+// beaten is also beaten by facts that it holds.
 func (s *State) TakesBack(fact *Fact) bool {
 	if fact.Register != RegisterRetraction {
 		return false

@@ -28,7 +28,7 @@ func (s *State) Apply(fact Fact) bool {
 	changed := s.hold(fact)
 	switch {
 	case !changed:
-	case ends(&fact):
+	case mayEndOthers(&fact):
 		s.drop(s.dead)
 	case fact.Register == RegisterRetraction:
 		if r, ok := ParseRetracted(fact.Item); ok {
@@ -138,8 +138,9 @@ func (s *State) supplyText() string {
 }
 
 // supply returns the supply at the last read or creation, plus every mint_to and minus every burn
-// after it. It returns false if neither is known, or if the sum does not fit a u64: then facts are
-// still missing. The burns and mint_tos before that read are dead, so the state does not hold them.
+// after it. It returns false if no read and no creation is known, or if the sum does not fit a u64:
+// then facts are still missing. The burns and mint_tos before that read are dead, so the state does
+// not hold them.
 func (s *State) supply() (uint64, bool) {
 	base, ok := s.fact(RegisterSupply)
 	if !ok {

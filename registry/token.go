@@ -38,7 +38,7 @@ type Token struct {
 	Launchpad            *string           `json:"launchpad"`
 	Creator              *string           `json:"creator"`
 	GraduatedAt          *int64            `json:"graduated_at"`
-	// Of mints with scaled amounts only, see Multipliers.
+	// Only mints with scaled amounts have these, see Multipliers.
 	UIMultiplier       *float64 `json:"ui_multiplier,omitempty"`
 	NextUIMultiplier   *float64 `json:"next_ui_multiplier,omitempty"`
 	NextUIMultiplierAt *int64   `json:"next_ui_multiplier_at,omitempty"`

@@ -27,8 +27,8 @@ func (s *store) wantBase() {
 }
 
 // keepBase makes a base tree whenever one is wanted, until ctx ends. It runs beside the fold:
-// hashing millions of tokens takes seconds, and the changes of that time must be searchable at
-// once.
+// hashing millions of tokens takes seconds, and changes that come meanwhile must become searchable
+// without delay.
 func (s *store) keepBase(ctx context.Context) {
 	for {
 		select {
@@ -40,8 +40,8 @@ func (s *store) keepBase(ctx context.Context) {
 	}
 }
 
-// makeBase hashes all mints into a tree, as they were when the tracker was rebased, and gives it to
-// the tracker. Of mints that have changed since, the tracker has the state of then.
+// makeBase hashes all mints, as they were when the tracker was rebased, into a tree, and gives the
+// tree to the tracker. If a mint has changed since, the tracker has kept its state of that time.
 func (s *store) makeBase(ctx context.Context) {
 	s.mu.Lock()
 	known, rebased, end := s.tracker.Known(), s.tracker.Rebased(), s.table.len()
@@ -56,12 +56,12 @@ func (s *store) makeBase(ctx context.Context) {
 	)
 	for from := 0; from < end; from += copiedAtOnce {
 		if ctx.Err() != nil || !s.copyStates(&copied, rebased, from, min(from+copiedAtOnce, end)) {
-			return // ctx has ended, or the rebase wants another base
+			return // ctx has ended, or the tracker was rebased again and wants another base
 		}
 		for i, number := range copied.numbers {
 			key, _ := s.table.mint(number)
 			state := liveroot.Unpack(reader, key, copied.bytes[copied.ends[i]:copied.ends[i+1]])
-			tree.Add(number, key, &state) // a tree of its own, each number once
+			tree.Add(number, key, &state) // not the slower Put: each mint comes once
 		}
 	}
 	tree.Sum() // hash now, while nobody waits
@@ -103,8 +103,9 @@ func (s *store) copyStates(to *states, rebased, from, end int) bool {
 	return true
 }
 
-// seal moves the root to slot: every fact up to it has been applied. With done it moves to the
-// highest slot applied, if that is higher.
+// seal moves the root to slot. The caller knows that every fact up to that slot has been applied.
+// done says that the source has ended: then the root moves to the highest slot of any applied fact,
+// if that is higher.
 func (s *store) seal(slot uint64, done bool) {
 	s.mu.Lock()
 	if done {

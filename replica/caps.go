@@ -1,22 +1,24 @@
 package replica
 
-// What a market must have for its price to stand for more than the next trade. docs/market-caps.md
-// tells why, and which attacks each bound stops.
+// Bounds that a market must keep so that its price stands for the value of all tokens, and not only
+// for the next trade. docs/market-caps.md says why, and which attack each bound stops.
 const (
-	// FloorHeldUSD is how much its pools must have held in stables and SOL.
+	// FloorHeldUSD is the least value of the stables and SOL in the mint's pools, in US dollars:
+	// see Market.HeldUSD.
 	FloorHeldUSD = 10_000
-	// FloorTraders is how many wallets must have traded it in 24 hours.
+	// FloorTraders is the least number of wallets that traded the mint in 24 hours.
 	FloorTraders = 25
-	// MaxCapPerHeld is how many times what its pools held a market cap may be.
+	// MaxCapPerHeld is the highest ratio of a market cap to Market.HeldUSD.
 	MaxCapPerHeld = 1_000
-	// MaxFeeBasisPoints is the highest transfer fee of a mint whose holders get what they sell for.
+	// MaxFeeBasisPoints is the highest transfer fee. With a higher one, holders who sell do not get
+	// the price.
 	MaxFeeBasisPoints = 1_000
 )
 
 // Withheld is why a token has no market cap.
 type Withheld string
 
-// Reasons, in the order in which they are looked for.
+// Reasons, in the order in which Cap looks for them. WithheldNothing: there is a market cap.
 const (
 	WithheldNoPrice     Withheld = "no_price"
 	WithheldNoSupply    Withheld = "no_supply"
@@ -27,8 +29,8 @@ const (
 	WithheldNothing     Withheld = ""
 )
 
-// floor returns what keeps the market from counting in orders by cap, trend, change and organic
-// volume; WithheldNothing: it counts. Anchors always do.
+// floor returns the reason for which the market does not count in orders by cap, trend, change and
+// organic volume, or WithheldNothing if it counts. An anchor needs only a price to count.
 func (m *Market) floor() Withheld {
 	switch {
 	case m.PriceUSD == nil:
@@ -49,7 +51,8 @@ func (m *Market) floor() Withheld {
 // Counts returns whether the market counts in orders by trend, change and organic volume.
 func (m *Market) Counts() bool { return m.floor() == WithheldNothing }
 
-// Counting returns a figure that is unknown for markets that do not count.
+// Counting returns a function that is figure for markets that count, see Counts, and nil for the
+// others.
 func Counting(figure func(m *Market) *float64) func(m *Market) *float64 {
 	return func(m *Market) *float64 {
 		if !m.Counts() {
@@ -69,8 +72,8 @@ func (m *Market) FullyDiluted(supply *float64) *float64 {
 	return &usd
 }
 
-// Cap is the market capitalisation of a supply in whole tokens that the market's liquidity can
-// carry. If it is nil, why tells the reason.
+// Cap returns the market capitalisation of a supply in whole tokens, if the market's liquidity is
+// enough for it. If usd is nil, why tells the reason.
 func (m *Market) Cap(supply *float64) (usd *float64, why Withheld) {
 	usd, why = m.FullyDiluted(supply), m.floor()
 	switch {
@@ -87,7 +90,7 @@ func (m *Market) Cap(supply *float64) (usd *float64, why Withheld) {
 	}
 }
 
-// CapThen is Cap with the supply at the time when the figures were set: tokens are ordered by it.
+// CapThen is Cap with the supply at the time when the figures were set. Tokens are ordered by it.
 func (m *Market) CapThen() *float64 {
 	usd, _ := m.Cap(m.supply)
 	return usd

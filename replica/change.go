@@ -19,7 +19,7 @@ type Row struct {
 	Token *registry.Token
 	// Extensions are the kinds of the mint's Token-2022 extensions, sorted.
 	Extensions []string
-	// TransferFee is that of a Token-2022 mint, in basis points.
+	// TransferFee is the transfer fee of a Token-2022 mint, in basis points.
 	TransferFee uint16
 }
 

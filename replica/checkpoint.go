@@ -27,48 +27,52 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// The copy is written to a file now and then, so that a restart need not make it anew. The file is
-// of no single moment: each part is as new as the applied offsets that it tells, or newer. That is
-// enough, as the fold forgives repeats. The parts are written in an order in which none that is
-// made of another is older than that: first the table, then the index and the listeners. So a fact
-// that changes nothing in the table when it is applied again is in all of them.
+// A checkpoint is the copy in a file, so that a restart need not make the copy anew. Its parts are
+// not from one moment: each has all records below the offsets that the file tells, and may have
+// later ones. That is enough, because the tail applies the later records again, and the fold gives
+// the same result after repeats. The table is written first, then the index and the listeners,
+// which are made from the table. So these are never older than the table: a fact that is in the
+// table already, and changes nothing when it is applied again, is in them too.
 
-// Keeper is a Listener whose state can be kept in a checkpoint. One that is none gets no changes of
-// tokens that come from a checkpoint.
+// Keeper is a Listener whose state can be kept in a checkpoint. A Listener that is no Keeper does
+// not get the tokens that come from a checkpoint.
 type Keeper interface {
 	Filler
-	// Form names the form of what Save writes. What has another form is not loaded.
+	// Form names the form of what Save writes. A checkpoint with another form is not loaded.
 	Form() string
-	// Save writes the state of the row ids below rows, with all changes until it was called.
-	// Changes may come meanwhile.
+	// Save writes the state of the row ids below rows, with all changes until it was called. More
+	// changes may come while it writes.
 	Save(w *checkpoint.Writer, rows int)
-	// Load reads what Save wrote. It changes nothing; adopt makes the listener the one that was
-	// read, as if Fill had been called with all its tokens. The reader has the error.
+	// Load reads what Save wrote, and does not change the listener. adopt replaces the listener's
+	// state by what was read, as if Fill had been called with all its tokens. If Load fails, r.Err
+	// returns why.
 	Load(r *checkpoint.Reader, rows int) (adopt func())
 }
 
 // checkpointName is the file in CheckpointFolder.
 const checkpointName = "replica.checkpoint"
 
-// checkpointForm is the number of the form of the whole file and of what package replica writes
-// itself. Change it also with the rules by which registry.State folds facts.
+// checkpointForm is the number of the form of the whole file, and of the parts that package replica
+// writes itself. Raise it also when the rules change by which registry.State folds facts.
 const checkpointForm = 1
 
-// about is what a checkpoint tells of itself.
-type about struct {
-	// Form is that of the build: see (*Replica).form. The rest may change with it.
+// checkpointInfo is what a checkpoint says about itself.
+type checkpointInfo struct {
+	// Form is that of the build that wrote the file: see (*Replica).form. The other fields may
+	// differ with another form, so it is read first.
 	Form      string    `json:"form"`
 	WrittenAt time.Time `json:"written_at"`
 	Rows      int       `json:"rows"`
 	Highest   uint64    `json:"highest_slot"`
 	Topics    []reached `json:"topics"`
-	// TookBack are mints that wait to be folded again, base58: see type tookBack.
+	// TookBack are the mints that wait to be folded again, and Until has the offsets that the
+	// projector must have committed first: see type refoldQueue.
 	TookBack []pubkey.Key `json:"took_back"`
 	Until    []reached    `json:"took_back_until"`
 }
 
-// reached is how far a partition is applied. Mark is a hash of its last record, by which another
-// log is told from this one; empty: the partition has none there.
+// reached is how far a partition is applied. Mark is a hash of the last applied record: a log that
+// has another record there is another log. It is empty if the partition has no record there.
 type reached struct {
 	Topic     string `json:"topic"`
 	Partition int    `json:"partition"`
@@ -99,28 +103,29 @@ func (r *Replica) keepers() (keepers []Keeper) {
 // checkpoints is the state of a node's checkpoint.
 type checkpoints struct {
 	status atomic.Pointer[CheckpointStatus]
-	// lock is that of the folder; -1: another process has it. due is when the next one is written.
-	// Until the copy is ready they are of the goroutine that tails, then of the one that writes.
+	// lock is the file descriptor that holds the folder's lock; -1: this process does not hold it.
+	// due is when the next checkpoint is written. Until the copy is ready, both belong to the
+	// goroutine that tails, then to the one that writes.
 	lock int
 	due  time.Time
 }
 
-// CheckpointStatus tells of a node's checkpoint on disk.
+// CheckpointStatus is the state of a node's checkpoint on disk.
 type CheckpointStatus struct {
 	// Loaded is true if this process began with a checkpoint.
 	Loaded bool
 	// WrittenAt is when the file was begun, Bytes its size. Both are zero if there is none.
 	WrittenAt time.Time
 	Bytes     int64
-	// Refused is why this process did not begin with the checkpoint that it found; Failed why the
-	// last one could not be written. Empty: nothing of that.
+	// Refused says why this process did not begin with the checkpoint that it found, Failed why the
+	// last one could not be written. Each is empty if that did not happen.
 	Refused, Failed string
 }
 
 // Checkpoint returns the state of the checkpoint; nil if the node keeps none.
 func (r *Replica) Checkpoint() *CheckpointStatus { return r.checkpoints.status.Load() }
 
-func (r *Replica) tellCheckpoint(change func(s *CheckpointStatus)) {
+func (r *Replica) updateStatus(change func(s *CheckpointStatus)) {
 	next := CheckpointStatus{}
 	if now := r.checkpoints.status.Load(); now != nil {
 		next = *now
@@ -130,14 +135,15 @@ func (r *Replica) tellCheckpoint(change func(s *CheckpointStatus)) {
 }
 
 const (
-	// checkpointLook is how often keepCheckpoint looks whether one is due.
+	// checkpointLook is how often keepCheckpoint looks whether a checkpoint is due.
 	checkpointLook = time.Second
-	// checkpointAgain is how long it waits after one that failed.
+	// checkpointAgain is how long it waits at most after a checkpoint that failed.
 	checkpointAgain = 5 * time.Minute
 )
 
-// keepCheckpoint writes a checkpoint when the copy is ready, unless it came from one, and then each
-// CheckpointEvery, until ctx ends.
+// keepCheckpoint writes a checkpoint each CheckpointEvery, until ctx ends. It writes the first one
+// when the copy is ready or, if the copy came from a checkpoint, CheckpointEvery after that one was
+// written.
 func (r *Replica) keepCheckpoint(ctx context.Context) {
 	if r.cfg.CheckpointFolder == "" {
 		return
@@ -157,7 +163,7 @@ func (r *Replica) keepCheckpoint(ctx context.Context) {
 		case err != nil:
 			r.metrics.checkpoints.WithLabelValues("failed").Inc()
 			r.deps.Logger.Warn("the checkpoint of the registry's copy was not written; the one before stays, and a restart takes longer", "err", err)
-			r.tellCheckpoint(func(s *CheckpointStatus) { s.Failed = err.Error() })
+			r.updateStatus(func(s *CheckpointStatus) { s.Failed = err.Error() })
 			r.checkpoints.due = r.deps.Now().Add(min(checkpointAgain, r.cfg.CheckpointEvery))
 		default:
 			r.metrics.checkpoints.WithLabelValues("written").Inc()
@@ -168,51 +174,52 @@ func (r *Replica) keepCheckpoint(ctx context.Context) {
 	}
 }
 
-// writeCheckpoint writes the copy as it is. Folding waits for some moments of it, readers for none.
+// writeCheckpoint writes the copy as it is. The fold waits for it a few moments, readers never.
 func (r *Replica) writeCheckpoint(ctx context.Context) (size int64, err error) {
-	told := about{Form: r.form(), WrittenAt: r.deps.Now()}
+	info := checkpointInfo{Form: r.form(), WrittenAt: r.deps.Now()}
 	if err := r.needRoom(); err != nil {
 		return 0, err
 	}
 	r.cut.Lock()
 	applied, rows := r.appliedFacts(), r.store.table.len()
 	r.cut.Unlock()
-	if told.Topics, err = r.marked(ctx, applied); err != nil {
+	if info.Topics, err = r.withMarks(ctx, applied); err != nil {
 		return 0, fmt.Errorf("read the last records: %w", err)
 	}
 	size, err = checkpoint.Write(ctx, r.checkpointPath(), func(w *checkpoint.Writer) (any, error) {
 		w.Section("table")
 		r.store.table.save(w, 0, rows)
-		index := r.freeze(&told)
-		r.store.table.save(w, rows, told.Rows)
+		index := r.freeze(&info)
+		r.store.table.save(w, rows, info.Rows) // mints that came meanwhile
 		w.Section("index")
 		index.Save(w)
 		for i, keeper := range r.keepers() {
 			w.Section(keeperSection(i))
-			keeper.Save(w, told.Rows)
+			keeper.Save(w, info.Rows)
 		}
 		w.Section("shared")
 		r.store.shared.Save(w)
-		return told, w.Err()
+		return info, w.Err()
 	})
 	if err == nil {
-		r.tellCheckpoint(func(s *CheckpointStatus) { s.WrittenAt, s.Bytes, s.Failed = told.WrittenAt, size, "" })
+		r.updateStatus(func(s *CheckpointStatus) { s.WrittenAt, s.Bytes, s.Failed = info.WrittenAt, size, "" })
 	}
 	return size, err
 }
 
 func keeperSection(number int) string { return fmt.Sprintf("listener %d", number) }
 
-// freeze returns the index with all documents of the table, and tells what is known besides.
-func (r *Replica) freeze(told *about) search.Saved {
-	r.cut.Lock() // no mint is taken from without being in tookBack
+// freeze returns the index with all documents of the table, and sets the fields of info that must
+// be from the same moment.
+func (r *Replica) freeze(info *checkpointInfo) search.Saved {
+	r.cut.Lock() // so that each mint that lost facts is in r.refolds
 	defer r.cut.Unlock()
 	r.store.mu.Lock()
 	defer r.store.mu.Unlock()
-	told.Rows, told.Highest = r.store.table.len(), r.store.tracker.Highest()
+	info.Rows, info.Highest = r.store.table.len(), r.store.tracker.Highest()
 	var until map[kafka.TopicPartition]int64
-	told.TookBack, until = r.tookBack.all()
-	told.Until = reachedOf(until)
+	info.TookBack, until = r.refolds.all()
+	info.Until = reachedOf(until)
 	return r.index.Checkpoint()
 }
 
@@ -248,8 +255,8 @@ func offsetsOf(list []reached) map[kafka.TopicPartition]int64 {
 // marksPatience bounds the reading of the last records.
 const marksPatience = 20 * time.Second
 
-// marked returns the offsets with the marks of the records in front of them.
-func (r *Replica) marked(ctx context.Context, applied map[kafka.TopicPartition]int64) ([]reached, error) {
+// withMarks returns the offsets, each with the mark of the last record before it.
+func (r *Replica) withMarks(ctx context.Context, applied map[kafka.TopicPartition]int64) ([]reached, error) {
 	list := reachedOf(applied)
 	starts, err := r.deps.Offsets.StartOffsets(ctx, registryTopics)
 	if err != nil {
@@ -259,6 +266,7 @@ func (r *Replica) marked(ctx context.Context, applied map[kafka.TopicPartition]i
 	if err != nil {
 		return nil, err
 	}
+	// Of partitions whose record is not wanted, nothing is read: they begin at their end.
 	wanted, from := map[kafka.TopicPartition]*reached{}, maps.Clone(ends)
 	for i := range list {
 		if tp := list[i].partition(); list[i].Offset > starts[tp] && list[i].Offset <= ends[tp] {
@@ -278,7 +286,7 @@ func (r *Replica) marked(ctx context.Context, applied map[kafka.TopicPartition]i
 	for len(wanted) > 0 {
 		records, err := tail.FetchBatch(ctx, batchRecords, 0)
 		if errors.Is(err, context.DeadlineExceeded) {
-			return list, nil // nothing lies there any more but a gap
+			return list, nil // the records before these offsets are gone
 		}
 		if err != nil {
 			return nil, err
@@ -309,8 +317,9 @@ func (r *Replica) checkpointPath() string {
 	return filepath.Join(r.cfg.CheckpointFolder, checkpointName)
 }
 
-// needRoom returns an error if the file system has no room for a checkpoint beside the one that is
-// there: three times what the copy takes at least, so that the log never lacks it.
+// needRoom returns an error if the file system has less free room than roomFactor times the size of
+// the next checkpoint. The rest is for Kafka's log, which may be on the same disk and must never
+// lack room.
 func (r *Replica) needRoom() error {
 	var stat unix.Statfs_t
 	if err := unix.Statfs(r.cfg.CheckpointFolder, &stat); err != nil {

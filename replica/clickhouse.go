@@ -32,8 +32,8 @@ func NewClickHouse(open func(ctx context.Context) (driver.Conn, error), database
 }
 
 const (
-	// rowsAtOnce is how many rows a block of the driver has, about a kilobyte each. It holds two or
-	// three blocks at a time.
+	// rowsAtOnce is the max_block_size of the query: the rows that the driver gets in one piece,
+	// about a kilobyte each. It holds two or three pieces at a time.
 	rowsAtOnce = 4096
 	// rowsPerBatch is how many rows a goroutine parses at a time.
 	rowsPerBatch = 256
@@ -112,7 +112,7 @@ func parseRows(batches <-chan []string, each func(mint pubkey.Key, facts []regis
 			if row.short || row.rest != "" {
 				return errRow
 			}
-			if err == nil { // the projector writes no other
+			if err == nil { // always: the projector writes only keys
 				each(mint, facts)
 			}
 		}
@@ -141,7 +141,7 @@ func (r *row) take(size uint64) string {
 	return head
 }
 
-// uvarint reads an unsigned LEB128 number, as lengths are written.
+// uvarint reads an unsigned LEB128 number, the form of lengths in RowBinary.
 func (r *row) uvarint() (n uint64) {
 	for shift := 0; shift < 64; shift += 7 {
 		text := r.take(1)

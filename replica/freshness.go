@@ -9,7 +9,8 @@ import (
 const (
 	freshnessSlice  = 10 * time.Second
 	freshnessSlices = 30 // five minutes
-	// subBuckets divides each power of two of milliseconds: figures are at most 1/64 too high.
+	// subBuckets is the number of cells for each power of two of milliseconds: a quantile is at
+	// most 1/64 too high.
 	subBuckets     = 64
 	subBucketBits  = 6
 	freshnessCells = (32 - subBucketBits) * subBuckets
@@ -29,13 +30,13 @@ type freshness struct {
 	mu     sync.Mutex
 	epoch  time.Time
 	slices [freshnessSlices]struct {
-		number int64
+		number int64 // slices of freshnessSlice since epoch; 0: unused
 		counts [freshnessCells]uint32
 	}
 }
 
 func newFreshness(epoch time.Time) *freshness {
-	return &freshness{epoch: epoch.Add(-freshnessSlice)} // slice 0 means unused
+	return &freshness{epoch: epoch.Add(-freshnessSlice)} // the first slice is number 1
 }
 
 // observe counts an age at the time now.
@@ -90,7 +91,7 @@ func percentile(counts *[freshnessCells]uint64, total, percent uint64) int64 {
 }
 
 // cellOf returns the cell of an age. Below 64 ms each millisecond has its own; above, each power of
-// two has 64 cells. Ages above 2^31 ms, some 25 days, count as that.
+// two has 64 cells. Ages above 2^31 ms, some 25 days, count as 2^31 ms.
 func cellOf(ms int64) int {
 	ms = min(max(ms, 0), 1<<31-1)
 	if ms < subBuckets {

@@ -12,8 +12,8 @@ type groups struct {
 	lists   [][]registry.Fact
 }
 
-// of returns the facts of each mint in their order, mints in the order in which they come first.
-// The result is valid until the next call.
+// of returns one list for each mint, in the order in which the mints first come. A list has the
+// mint's facts in their order. The result is valid until the next call.
 func (g *groups) of(facts []registry.Fact) [][]registry.Fact {
 	if g.indexes == nil {
 		g.indexes = map[pubkey.Key]int{}
@@ -22,7 +22,7 @@ func (g *groups) of(facts []registry.Fact) [][]registry.Fact {
 	count := 0
 	for from := 0; from < len(facts); {
 		to := from + 1
-		for to < len(facts) && facts[to].Mint == facts[from].Mint { // often of one record
+		for to < len(facts) && facts[to].Mint == facts[from].Mint { // facts of one record
 			to++
 		}
 		index, ok := g.indexes[facts[from].Mint]

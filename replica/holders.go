@@ -15,16 +15,18 @@ import (
 type HolderCount struct {
 	Mint    pubkey.Key
 	Holders uint64
-	// Top10 is what the ten owners with the most have; pools, curves and burnt tokens left out.
+	// Top10 is the sum of what the ten owners with the most have. Pools, curves and burnt tokens
+	// are left out.
 	Top10 float64
-	// Balance is what all accounts of the mint have.
+	// Balance is the sum of all token accounts of the mint.
 	Balance float64
 }
 
 // HolderChange is a mint whose holders were counted within 24 hours of block time.
 type HolderChange struct {
 	Mint pubkey.Key
-	// Before is how many there were at Cut, the begin of the 24 hours; nil: not counted.
+	// Before is the number of holders at Cut, the begin of the 24 hours; nil: they were not counted
+	// before Cut.
 	Before *uint64
 	Cut    time.Time
 }
@@ -32,41 +34,45 @@ type HolderChange struct {
 // Holders are the figures of a token's holders.
 type Holders struct {
 	Count uint64
-	// Change is by how many they became more in 24 hours; nil: unknown.
+	// Change is the number of holders now less the number 24 hours ago; nil: unknown.
 	Change *int64
-	// Top10Pct is how many percent of the supply the ten owners with the most have; nil: unknown.
+	// Top10Pct is the share of the supply that the ten owners with the most have, in percent; nil:
+	// unknown.
 	Top10Pct *float64
 }
 
 // holderPage is how many tokens share a page.
 const holderPage = 256
 
-// percentSteps is how finely a percent is kept, and noPercent stands for an unknown one.
+// percentSteps is the number of steps in which a percent is stored: hundredths. noPercent is stored
+// for an unknown percent.
 const (
 	percentSteps = 100
 	noPercent    = math.MaxUint16
 )
 
-// holderFigures is what a page has of a token: 6 bytes, so that counts of all tokens of the chain
-// take some 6 MiB a million. A page is replaced, never changed, so readers need no lock.
+// holderFigures is a page: the figures of holderPage tokens, 6 bytes each, so that counts of all
+// tokens of the chain take some 6 MiB a million. A page is replaced, never changed, so readers need
+// no lock.
 type holderFigures struct {
 	// count is 0 for a token without a count, else the number of holders + 1, up to 2^32-1.
 	count [holderPage]uint32
 	top10 [holderPage]uint16
 }
 
-// holderBefore is how many holders a token had 24 hours ago, if they were counted since: few were.
+// holderBefore is how many holders a token had 24 hours ago. Only tokens whose holders were counted
+// since then have one, which are few.
 type holderBefore struct {
 	id, before uint32
 }
 
-// unknownBefore stands for a number that is not known.
+// unknownBefore is the value of holderBefore.before if the number is not known.
 const unknownBefore = math.MaxUint32
 
 // holders are the figures by row id. One goroutine writes.
 type holders struct {
 	pages   atomic.Pointer[[]*atomic.Pointer[holderFigures]]
-	befores atomic.Pointer[[]holderBefore] // by id
+	befores atomic.Pointer[[]holderBefore] // sorted by id
 }
 
 func (h *holders) page(id uint32) *holderFigures {
@@ -77,7 +83,7 @@ func (h *holders) page(id uint32) *holderFigures {
 	return nil
 }
 
-// put replaces the figures of tokens of one page.
+// put replaces page number at by a copy that change has changed.
 func (h *holders) put(at int, change func(page *holderFigures)) {
 	var pages []*atomic.Pointer[holderFigures]
 	if current := h.pages.Load(); current != nil {
@@ -99,8 +105,8 @@ func (h *holders) put(at int, change func(page *holderFigures)) {
 	pages[at].Store(next)
 }
 
-// SetHolders replaces the counts of the mints in list; of a mint that is in it twice the last one
-// holds. Mints without a row are left out. It must not run twice at once.
+// SetHolders replaces the counts of the mints in list; of a mint that is in list twice the last one
+// holds. Mints without a row are left out. No two calls may run at the same time.
 func (r *Replica) SetHolders(list []HolderCount) {
 	type placed struct {
 		id    uint32
@@ -129,7 +135,9 @@ func (r *Replica) SetHolders(list []HolderCount) {
 	}
 }
 
-// top10 returns the percent of the supply, or of what is in accounts if the supply is unknown.
+// top10 returns the share of the ten owners with the most, in steps of 1/percentSteps percent. It
+// is a share of the supply or, if the supply is unknown, of what is in all accounts. If that is 0,
+// it returns noPercent.
 func (r *Replica) top10(id uint32, count *HolderCount) uint16 {
 	whole := count.Balance
 	r.Row(id, func(row *Row) {
@@ -146,8 +154,9 @@ func (r *Replica) top10(id uint32, count *HolderCount) uint16 {
 	return uint16(math.Round(min(count.Top10/whole, 1) * 100 * percentSteps))
 }
 
-// SetHolderChanges replaces what all mints had before. A mint that is missing from list was not
-// counted within the 24 hours, so its holders are the same.
+// SetHolderChanges replaces, for all mints, how many holders each one had 24 hours ago. The holders
+// of a mint that is missing from list were not counted in these 24 hours, so their number has not
+// changed.
 func (r *Replica) SetHolderChanges(list []HolderChange) {
 	befores := []holderBefore{}
 	for i := range list {
@@ -159,7 +168,7 @@ func (r *Replica) SetHolderChanges(list []HolderChange) {
 	r.store.holders.befores.Store(&befores)
 }
 
-// holdersBefore returns how many holders a token had. One that is younger than the 24 hours had
+// holdersBefore returns how many holders a token had. A token that is younger than the 24 hours had
 // none.
 func (r *Replica) holdersBefore(id uint32, c *HolderChange) uint32 {
 	if c.Before != nil {

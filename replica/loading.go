@@ -14,8 +14,8 @@ import (
 // the table.
 const loadedAtOnce = 512
 
-// loaders take in a snapshot on as many goroutines as call add. What is expensive, making tokens
-// and packing states, takes no lock.
+// loaders fold a snapshot into the store. add may be called on several goroutines at the same time.
+// The expensive work, making tokens and packing states, is done without a lock.
 type loaders struct {
 	store *store
 	mu    sync.Mutex
@@ -29,7 +29,7 @@ type loader struct {
 	facts   []registry.Fact // buffer of add
 	packed  []byte
 	mints   []loaded
-	highest uint64 // slot
+	highest uint64 // slot of any fact
 }
 
 // loaded is a mint with its state in packed[from:to]. token is nil if it is not a member.
@@ -55,7 +55,7 @@ func (s *store) load(ctx context.Context, snapshot Snapshot) error {
 		}
 	}()
 	s.mu.Lock()
-	s.flush()
+	s.flush() // what was pending before comes first
 	s.loaded = changed
 	s.mu.Unlock()
 	err := snapshot.Load(ctx, nil, l.add)

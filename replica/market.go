@@ -11,28 +11,29 @@ type Market struct {
 	PriceUSD *float64
 	// PriceAt is the minute of PriceUSD.
 	PriceAt *time.Time
-	// LiquidityUSD is the value of the stables and SOL in the vaults of its pools that traded; nil:
-	// no leg shows a vault's balance.
+	// LiquidityUSD is the value of the stables and SOL in the vaults of the mint's pools that
+	// traded; nil: no leg shows a vault's balance.
 	LiquidityUSD *float64
-	// LiquidityAt is the block time of the latest leg that shows one.
+	// LiquidityAt is the block time of the latest leg that shows a vault's balance.
 	LiquidityAt *time.Time
-	// Volumes of the last 5 minutes, hour, 6 and 24 hours up to AsOf; nil: it was traded, but no
-	// leg has a value in US dollars.
+	// Volumes of the last 5 minutes, hour, 6 and 24 hours up to AsOf; nil: the mint was traded, but
+	// no leg has a value in US dollars.
 	Volume5mUSD, Volume1hUSD, Volume6hUSD, Volume24hUSD *float64
 	// OrganicUSD is the volume that resists wash trading; nil: no leg has a value.
 	OrganicUSD      *float64
 	Trades, Traders uint64
-	// Pools are those that hold the mint, traded or not.
+	// Pools is the number of pools that hold the mint, traded or not.
 	Pools uint64
-	// FirstPoolAt is when the earliest of them was created; nil: that was not seen.
+	// FirstPoolAt is when the earliest of these pools was created; nil: that was not seen.
 	FirstPoolAt *time.Time
 	// AsOf is the highest block time that the valuation saw.
 	AsOf time.Time
 
 	// Windows are the figures of each window.
 	Windows [windowCount]Window
-	// HeldUSD is what its pools held in stables and SOL in three of four hours of the 24 in which
-	// they traded; nil: no legs of ten minutes say.
+	// HeldUSD is the value of the stables and SOL that the mint's pools held in at least three of
+	// four hours of the 24 in which they traded; nil: no pool shows its balance in ten minutes or
+	// more. docs/market-caps.md has the formula.
 	HeldUSD *float64
 	// Anchor says that the mint is SOL or a stable: others are priced by it.
 	Anchor bool
@@ -43,7 +44,7 @@ type Market struct {
 	supply *float64
 }
 
-// hoursPerDay is the length of the longest window.
+// hoursPerDay is the length of the longest window, in hours.
 const hoursPerDay = 24
 
 // Trending is the formula of docs/api-reference.md: the square root of organic volume times
@@ -63,10 +64,10 @@ func (m *Market) Trending() *float64 {
 // Market returns the market of a token by its row id; nil if it was not traded.
 func (r *Replica) Market(id uint32) *Market { return r.store.volumes.of(id).market }
 
-// Figure returns a function that gives the figure "of" of a token by its row id, for
+// Figure returns a function that takes a row id and returns a figure of that token's market, for
 // search.Query.Figure. It uses the markets that are current when Figure is called. known is false
-// if the token was not traded or of returns nil.
-func (r *Replica) Figure(of func(m *Market) *float64) func(id uint32) (value float64, known bool) {
+// if the token was not traded or figure returns nil.
+func (r *Replica) Figure(figure func(m *Market) *float64) func(id uint32) (value float64, known bool) {
 	current := r.store.volumes.current.Load()
 	return func(id uint32) (float64, bool) {
 		if current == nil {
@@ -76,7 +77,7 @@ func (r *Replica) Figure(of func(m *Market) *float64) func(id uint32) (value flo
 		if market == nil {
 			return 0, false
 		}
-		value := of(market)
+		value := figure(market)
 		if value == nil {
 			return 0, false
 		}
@@ -84,8 +85,8 @@ func (r *Replica) Figure(of func(m *Market) *float64) func(id uint32) (value flo
 	}
 }
 
-// setMint keeps what the registry says of a member and its market cap needs: the supply in whole
-// tokens, nil where it is unknown, and the transfer fee.
+// setMint copies into m what the market cap of a member needs from the registry: the supply in
+// whole tokens, nil if it is unknown, and the transfer fee.
 func (r *Replica) setMint(number uint32, m *Market) {
 	r.Row(number, func(row *Row) { m.supply, m.feeBasisPoints = row.Token.WholeSupply(), row.TransferFee })
 }

@@ -58,7 +58,7 @@ func newMetrics(registerer prometheus.Registerer, r *Replica) (*metrics, error) 
 	}, func() float64 { return float64(r.Tokens()) })
 	takenFrom := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "mintlake_api_replica_mints_to_fold_again", Help: "Mints that a retraction took facts from and that wait for the projector to fold them again.",
-	}, func() float64 { return float64(r.tookBack.size()) })
+	}, func() float64 { return float64(r.refolds.size()) })
 	checkpointBytes := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "mintlake_api_checkpoint_bytes", Help: "Size of the checkpoint on disk; 0: none.",
 	}, func() float64 {

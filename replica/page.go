@@ -10,9 +10,10 @@ const statesPerPage = 16
 // usualState is about how many bytes a state has.
 const usualState = 200
 
-// page holds the packed states of statesPerPage numbers in a row, one behind the other. The first
-// byte of a state is 1 if the mint is a member; a mint without a state has no byte. Bytes that a
-// page has once are never changed, so who read it may go on without a lock.
+// page holds the packed states of statesPerPage consecutive row ids, one behind the other. The
+// first byte of a state is 1 if the mint is a member; a mint without a state has no byte. Bytes
+// that are in a page are never changed, so a reader may go on with them after it has unlocked the
+// table.
 type page struct {
 	ends  [statesPerPage]uint32 // of the states, in bytes
 	bytes []byte
@@ -27,9 +28,9 @@ func (p *page) state(at uint32) []byte {
 	return p.bytes[begin:p.ends[at]:p.ends[at]]
 }
 
-// put replaces the state at a place. Where states come in the order of their places, as they do
-// when a table is filled, they are appended to the page, and the last one makes it as small as it
-// can be.
+// put replaces the state at a place. While a table is filled, the states come in the order of their
+// places. Then put appends each one to memory that it has reserved for the rest of the page. The
+// last state of the page, and any later change, copies the page into memory of exactly its size.
 func (p *page) put(at uint32, member bool, packed []byte) {
 	old, size := len(p.state(at)), 1+len(packed)
 	before, behind := p.bytes[:int(p.ends[at])-old], p.bytes[p.ends[at]:]

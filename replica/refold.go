@@ -22,60 +22,63 @@ const (
 	refoldMints = 1000
 )
 
-// tookBack are the mints whose states lost facts to a retraction (registry.State.TakesBack). What
-// those facts had beaten is not in the state. It is in the mint's row, once the projector has
-// stored all that the copy had applied by then.
-type tookBack struct {
+// refoldQueue has the mints whose states lost facts to a retraction (registry.State.TakesBack). The
+// older facts that the lost ones had replaced are not in such a state. They are in the mint's row
+// in ClickHouse once the projector has stored all that the copy had applied when the facts were
+// lost.
+type refoldQueue struct {
 	mu    sync.Mutex
 	mints map[pubkey.Key]struct{}
-	// taken are the mints that are being folded again.
+	// taken are the mints that take returned last: they are being folded again.
 	taken []pubkey.Key
-	// until is how far the projector must be.
+	// until has the offsets that the projector must have committed before the mints can be folded
+	// again.
 	until map[kafka.TopicPartition]int64
 }
 
-// add remembers mints. applied is how far the copy is.
-func (b *tookBack) add(mints []pubkey.Key, applied map[kafka.TopicPartition]int64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.mints == nil {
-		b.mints, b.until = map[pubkey.Key]struct{}{}, map[kafka.TopicPartition]int64{}
+// add queues mints. applied has the offsets that the projector must have committed first.
+func (q *refoldQueue) add(mints []pubkey.Key, applied map[kafka.TopicPartition]int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.mints == nil {
+		q.mints, q.until = map[pubkey.Key]struct{}{}, map[kafka.TopicPartition]int64{}
 	}
 	for _, mint := range mints {
-		b.mints[mint] = struct{}{}
+		q.mints[mint] = struct{}{}
 	}
 	for tp, offset := range applied {
-		b.until[tp] = max(b.until[tp], offset)
+		q.until[tp] = max(q.until[tp], offset)
 	}
 }
 
-// take returns the mints and forgets them, but for all: call it again when they are folded.
-func (b *tookBack) take() ([]pubkey.Key, map[kafka.TopicPartition]int64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	mints, until := slices.SortedFunc(maps.Keys(b.mints), pubkey.Compare), b.until
-	b.mints, b.until, b.taken = nil, nil, mints
+// take returns the queued mints and empties the queue. all still returns them until the next call
+// of take, which must not come before they are folded or queued again.
+func (q *refoldQueue) take() ([]pubkey.Key, map[kafka.TopicPartition]int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	mints, until := slices.SortedFunc(maps.Keys(q.mints), pubkey.Compare), q.until
+	q.mints, q.until, q.taken = nil, nil, mints
 	return mints, until
 }
 
-// all returns the mints with those that are being folded again. The projector must be as far as the
-// offsets tell; for the latter it was.
-func (b *tookBack) all() ([]pubkey.Key, map[kafka.TopicPartition]int64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return append(slices.Collect(maps.Keys(b.mints)), b.taken...), maps.Clone(b.until)
+// all returns the queued mints and those that are being folded again. The offsets are those that
+// the projector must have committed for the queued ones.
+func (q *refoldQueue) all() ([]pubkey.Key, map[kafka.TopicPartition]int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return append(slices.Collect(maps.Keys(q.mints)), q.taken...), maps.Clone(q.until)
 }
 
-func (b *tookBack) size() int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return len(b.mints)
+func (q *refoldQueue) size() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.mints)
 }
 
-// takenFrom remembers mints that lost facts, until refold has their rows. Applied must cover the
-// facts that took them. Without a snapshot there are no rows: such a state stays as it is until the
-// mint is read anew.
-func (r *Replica) takenFrom(mints []pubkey.Key) {
+// queueRefold queues mints that lost facts to retractions. The caller has already moved Applied
+// behind these retractions. Without a Snapshot there are no rows to fold again: such a state stays
+// as it is until the mint is read anew.
+func (r *Replica) queueRefold(mints []pubkey.Key) {
 	if len(mints) == 0 {
 		return
 	}
@@ -85,21 +88,21 @@ func (r *Replica) takenFrom(mints []pubkey.Key) {
 	}
 	applied := r.Applied()
 	maps.DeleteFunc(applied, func(tp kafka.TopicPartition, _ int64) bool { return tp.Topic == schemas.TopicSlots })
-	r.tookBack.add(mints, applied)
+	r.refolds.add(mints, applied)
 }
 
-// refold gives the states that lost facts what they lack, until ctx ends. It adds the facts of
-// their rows: these were folded without the facts that were taken back, and the copy has all that
-// came since.
+// refold completes the states that lost facts, until ctx ends. It adds the facts of the mints'
+// rows: the projector folded these without the facts that were taken back, and facts that came
+// later are in the copy.
 func (r *Replica) refold(ctx context.Context) {
 	for pause.For(ctx, refoldEvery) == nil {
-		mints, until := r.tookBack.take()
+		mints, until := r.refolds.take()
 		if len(mints) == 0 {
 			continue
 		}
 		if err := r.refoldOnce(ctx, mints, until); err != nil {
 			r.deps.Logger.Debug("mints that facts were taken from cannot be folded again yet", "mints", len(mints), "err", err)
-			r.tookBack.add(mints, until)
+			r.refolds.add(mints, until)
 		}
 	}
 }
@@ -128,7 +131,8 @@ func (r *Replica) refoldOnce(ctx context.Context, mints []pubkey.Key, until map[
 			r.metrics.snapshotErrors.Inc()
 			return err
 		}
-		r.takenFrom(r.store.apply(facts)) // a row may know of retractions that are yet to come here
+		// A row may have retractions that the copy has not applied yet.
+		r.queueRefold(r.store.apply(facts))
 	}
 	r.deps.Logger.Info("mints that facts were taken from are folded again", "mints", len(mints))
 	return nil

@@ -1,12 +1,13 @@
 // Package replica is an API node's own copy of the registry, in memory.
 //
 // In: a snapshot of the registry from ClickHouse, then the topics chain.token-events.v1 and
-// registry.enrichments.v1 from before that snapshot on, and chain.slots.v1 wholly. Out: tokens by
+// registry.enrichments.v1 from before that snapshot on, and all of chain.slots.v1. Out: tokens by
 // mint, search, the source's reports about itself, coverage, freshness.
-// Guarantees: the fold forgives repeats and any order, so the overlap of snapshot and topics is
-// harmless. Once ready it stays ready: neither ClickHouse nor Kafka is needed to read. Readers do
-// not wait while facts are folded. A mint that a retraction took facts from lacks what these had
-// replaced until the projector has folded it again: its row is then added.
+// Guarantees: the fold gives the same result after repeats and in any order, so the overlap of
+// snapshot and topics is harmless. Once ready it stays ready: neither ClickHouse nor Kafka is
+// needed to read. Readers do not wait while facts are folded. If a retraction takes facts from a
+// mint, the copy lacks the older facts that these had replaced. The projector folds such a mint
+// again, and then the copy adds the facts of the mint's row in ClickHouse.
 //
 // Start: with a checkpoint on disk, (0) load that and tail from where it ends. Otherwise, or if it
 // cannot be used, (1) remember the projector's committed offsets, below which everything is durable
@@ -43,8 +44,9 @@ import (
 
 // Snapshot reads the registry's facts from where the projector has made them durable.
 type Snapshot interface {
-	// Load calls each once for each of mints that is known, or with nil for every mint, possibly on
-	// several goroutines at a time. each may keep the strings, but not the slice.
+	// Load calls each once for every known mint of mints, or for every mint if mints is nil. It may
+	// call each on several goroutines at the same time. each may keep the strings of facts, but not
+	// the slice.
 	Load(ctx context.Context, mints []pubkey.Key, each func(mint pubkey.Key, facts []registry.Fact)) error
 }
 
@@ -55,7 +57,7 @@ type Offsets interface {
 	CommittedOffsets(ctx context.Context, group string, topics []string) (map[kafka.TopicPartition]int64, error)
 }
 
-// batchRecords bounds the records folded at once.
+// batchRecords is the highest number of records in one batch.
 const batchRecords = 5_000
 
 // Config of a Replica. Zero values mean the defaults.
@@ -63,13 +65,14 @@ type Config struct {
 	// SnapshotPatience is how long ClickHouse may be away at start before everything is folded from
 	// the topics. Default 30 s.
 	SnapshotPatience time.Duration
-	// CheckpointFolder is where the copy is kept for the next start, see package checkpoint; empty:
-	// nowhere. It is made if need be, and is for one process at a time.
+	// CheckpointFolder is the folder of the checkpoint, see package checkpoint. It is created if it
+	// is missing, and one process at a time may use it. Empty means that no checkpoint is kept.
 	CheckpointFolder string
-	// CheckpointEvery is how often it is written. Default 1 h.
+	// CheckpointEvery is how often the checkpoint is written. Default 1 h.
 	CheckpointEvery time.Duration
-	// batchWait is how long a batch waits for more records after its first. Above busyRate it is
-	// busyWaits times as long. It delays every change by that much. Default 20 ms.
+	// batchWait is how long a batch waits for more records after its first one, so every change
+	// becomes visible that much later. When more than busyRate records a second come, a batch waits
+	// busyWaits times as long. Default 20 ms.
 	batchWait time.Duration
 }
 
@@ -101,19 +104,19 @@ type Replica struct {
 	started   time.Time // cut to the millisecond, as the received-at header is
 	ready     atomic.Bool
 	batch     batch // used only by the goroutine that tails
-	tookBack  tookBack
+	refolds   refoldQueue
 
 	checkpoints checkpoints
-	// cut is held while records are applied and told of, so that a checkpoint is not written in
-	// between. It is taken before the store's lock and mu.
+	// cut is locked from the fold of a batch until applied covers the batch, so that a checkpoint
+	// never sees one without the other. It is locked before the store's mutex and before mu.
 	cut sync.Mutex
 
 	mu      sync.Mutex
 	applied map[kafka.TopicPartition]int64 // the offset after the last record applied
 	source  *eventspb.SourceStatus
 	slots   *slotView
-	// slotEnds is where the slot ledger ended when the node started. Until it is read that far, a
-	// report in it may be an earlier run's.
+	// slotEnds has the end offsets of the slot ledger when the node started. Until the ledger is
+	// read up to them, the source's report in it may be from an earlier run.
 	slotEnds map[kafka.TopicPartition]int64
 }
 
@@ -164,12 +167,12 @@ func (r *Replica) Run(ctx context.Context) error {
 
 func (r *Replica) run(ctx context.Context, stop func()) error {
 	defer r.releaseCheckpoint()
-	var root sync.WaitGroup
-	defer root.Wait()
-	defer stop()
-	root.Go(func() { r.store.keepBase(ctx) })
-	root.Go(func() { r.refold(ctx) })
-	root.Go(func() { r.keepCheckpoint(ctx) })
+	var background sync.WaitGroup
+	defer background.Wait()
+	defer stop() // ends the goroutines of background
+	background.Go(func() { r.store.keepBase(ctx) })
+	background.Go(func() { r.refold(ctx) })
+	background.Go(func() { r.keepCheckpoint(ctx) })
 	return r.follow(ctx)
 }
 
@@ -220,7 +223,7 @@ func (r *Replica) load(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read start offsets: %w", err)
 	}
-	whole := true // the topics hold everything
+	whole := true // no record has expired: the topics hold everything
 	r.mu.Lock()   // /status reads applied meanwhile
 	for tp, start := range starts {
 		whole = whole && start == 0
@@ -271,22 +274,23 @@ func (r *Replica) loadSnapshot(ctx context.Context, mayGiveUp bool) bool {
 	return false
 }
 
-// Seal moves the registry's root to slot: every fact up to it has been applied. With done it moves
-// to the highest slot applied, if that is higher.
+// Seal moves the registry's root to slot. The caller knows that every fact up to that slot has been
+// applied. done says that the source has ended: then the root moves to the highest slot of any
+// applied fact, if that is higher.
 func (r *Replica) Seal(slot uint64, done bool) { r.store.seal(slot, done) }
 
 // Root is the registry's root at the slot sealed last; false until the copy is loaded.
 func (r *Replica) Root() (root.Root, bool) { return r.store.root() }
 
-// Search ranks the members of the registry, see package search. The row of a hit may have changed
-// since, or be gone.
+// Search ranks the members of the registry, see package search. By the time the caller reads a
+// hit's row, the row may have changed, or the mint may not be a member any more.
 func (r *Replica) Search(query search.Query) search.Result { return r.index.Search(query) }
 
 // Tokens is the number of members of the registry.
 func (r *Replica) Tokens() int { return r.store.table.tokens() }
 
-// Ready returns whether the copy is loaded and has caught up with where the topics ended then. Once
-// true it stays true.
+// Ready returns whether the copy is loaded and has applied the topics up to where they ended when
+// the load was over. Once true it stays true.
 func (r *Replica) Ready() bool { return r.ready.Load() }
 
 // Freshness summarises the last five minutes.
@@ -298,8 +302,8 @@ type View struct {
 	// ended when the node started: before that, a report may be an earlier run's. Read only.
 	Source   *eventspb.SourceStatus
 	Coverage coverage.Coverage
-	// Applied is the offset after the last record applied. A partition that nothing was read of may
-	// be missing.
+	// Applied has the offset after the last applied record of each partition. A partition of which
+	// nothing was read may be missing.
 	Applied map[kafka.TopicPartition]int64
 }
 
@@ -314,8 +318,8 @@ func (r *Replica) View() View {
 	return view
 }
 
-// slotsToRead returns the end offsets of the slot ledger's partitions. It leaves out those without
-// a record: expired records will never be read.
+// slotsToRead returns the end offsets of the slot ledger's partitions. It leaves out partitions
+// without a record, also those whose records have all expired: nothing will be read from them.
 func (r *Replica) slotsToRead(ctx context.Context) (map[kafka.TopicPartition]int64, error) {
 	ends, err := r.deps.Offsets.EndOffsets(ctx, []string{schemas.TopicSlots})
 	if err != nil {

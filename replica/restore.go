@@ -23,7 +23,7 @@ const (
 	refusedDamaged = "damaged" // not as it was written
 	refusedForm    = "form"    // by a build that writes another form
 	refusedForeign = "foreign" // of another log, or of records that this one has lost
-	refusedOld     = "old"     // the topics' records behind it are gone, or too many
+	refusedOld     = "old"     // the records after it are gone from the topics, or are too many
 )
 
 // refusal is why a checkpoint is not loaded.
@@ -34,12 +34,14 @@ type refusal struct {
 
 func (r *refusal) Error() string { return r.err.Error() }
 
-// leastBehind is how many records behind it a checkpoint may always be. Otherwise it may be behind
-// one for each of its rows: reading a row anew takes about as long as applying a record.
-const leastBehind = 1_000_000
+// allowedLag is how many records a checkpoint may lack. A checkpoint with more rows than that may
+// lack one record for each row: loading a row from ClickHouse takes about as long as applying a
+// record.
+const allowedLag = 1_000_000
 
-// restore loads the checkpoint and sets r.applied to its offsets. It returns false, and has changed
-// nothing, if there is none or if it cannot be used, which it tells.
+// restore loads the checkpoint and sets r.applied to its offsets. It returns false, and leaves the
+// copy unchanged, if there is no checkpoint or if it cannot be used. In the second case it logs
+// why.
 func (r *Replica) restore(ctx context.Context) bool {
 	if r.cfg.CheckpointFolder == "" {
 		return false
@@ -47,11 +49,11 @@ func (r *Replica) restore(ctx context.Context) bool {
 	begin := r.deps.Now()
 	if err := r.claimCheckpoint(); err != nil {
 		r.deps.Logger.Warn("no checkpoint of the registry's copy is kept: a restart takes longer", "err", err)
-		r.tellCheckpoint(func(s *CheckpointStatus) { s.Failed = err.Error() })
+		r.updateStatus(func(s *CheckpointStatus) { s.Failed = err.Error() })
 		return false
 	}
-	r.tellCheckpoint(func(*CheckpointStatus) {})
-	told, size, err := r.loadCheckpoint(ctx)
+	r.updateStatus(func(*CheckpointStatus) {})
+	info, size, err := r.loadCheckpoint(ctx)
 	var refused *refusal
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || ctx.Err() != nil:
@@ -59,31 +61,31 @@ func (r *Replica) restore(ctx context.Context) bool {
 	case errors.As(err, &refused):
 		r.metrics.checkpoints.WithLabelValues(refused.reason).Inc()
 		r.deps.Logger.Warn("the checkpoint of the registry's copy is not used; the copy is made anew, which takes longer", "reason", refused.reason, "err", err)
-		r.tellCheckpoint(func(s *CheckpointStatus) { s.Refused = err.Error() })
+		r.updateStatus(func(s *CheckpointStatus) { s.Refused = err.Error() })
 		return false
 	case err != nil:
 		r.metrics.checkpoints.WithLabelValues(refusedDamaged).Inc()
 		r.deps.Logger.Warn("the checkpoint of the registry's copy cannot be read; the copy is made anew, which takes longer", "err", err)
-		r.tellCheckpoint(func(s *CheckpointStatus) { s.Refused = err.Error() })
+		r.updateStatus(func(s *CheckpointStatus) { s.Refused = err.Error() })
 		return false
 	}
 	r.mu.Lock()
-	for tp, offset := range offsetsOf(told.Topics) {
+	for tp, offset := range offsetsOf(info.Topics) {
 		r.applied[tp] = offset
 	}
 	r.mu.Unlock()
-	if len(told.TookBack) > 0 && r.deps.Snapshot != nil {
-		r.tookBack.add(told.TookBack, offsetsOf(told.Until))
+	if len(info.TookBack) > 0 && r.deps.Snapshot != nil {
+		r.refolds.add(info.TookBack, offsetsOf(info.Until))
 	}
-	r.checkpoints.due = told.WrittenAt.Add(r.cfg.CheckpointEvery)
+	r.checkpoints.due = info.WrittenAt.Add(r.cfg.CheckpointEvery)
 	r.metrics.checkpoints.WithLabelValues("loaded").Inc()
-	r.tellCheckpoint(func(s *CheckpointStatus) { s.Loaded, s.WrittenAt, s.Bytes = true, told.WrittenAt, size })
-	r.deps.Logger.Info("checkpoint of the registry's copy loaded", "tokens", r.Tokens(), "written_at", told.WrittenAt, "seconds", r.deps.Now().Sub(begin).Seconds())
+	r.updateStatus(func(s *CheckpointStatus) { s.Loaded, s.WrittenAt, s.Bytes = true, info.WrittenAt, size })
+	r.deps.Logger.Info("checkpoint of the registry's copy loaded", "tokens", r.Tokens(), "written_at", info.WrittenAt, "seconds", r.deps.Now().Sub(begin).Seconds())
 	return true
 }
 
-// claimCheckpoint locks the folder, so that no two processes write one file. What a kill left of a
-// file half written is removed.
+// claimCheckpoint locks the folder, so that no two processes write one file. It removes a
+// half-written file that a killed process has left.
 func (r *Replica) claimCheckpoint() error {
 	folder := r.cfg.CheckpointFolder
 	if err := os.MkdirAll(folder, 0o700); err != nil {
@@ -103,46 +105,46 @@ func (r *Replica) claimCheckpoint() error {
 	return nil
 }
 
-// releaseCheckpoint ends the lock.
+// releaseCheckpoint unlocks the folder.
 func (r *Replica) releaseCheckpoint() {
 	if r.checkpoints.lock >= 0 {
-		_ = unix.Close(r.checkpoints.lock) // ends the lock
+		_ = unix.Close(r.checkpoints.lock) // unlocks the folder
 		r.checkpoints.lock = -1
 	}
 }
 
-// loadCheckpoint reads the file and, if all of it is good, makes the copy the one in it.
-func (r *Replica) loadCheckpoint(ctx context.Context) (told about, size int64, err error) {
+// loadCheckpoint reads the file and, if all of it is good, replaces the copy by what it read.
+func (r *Replica) loadCheckpoint(ctx context.Context) (info checkpointInfo, size int64, err error) {
 	file, err := checkpoint.Open(r.checkpointPath())
 	if err != nil {
-		return told, 0, err
+		return info, 0, err
 	}
 	defer func() { _ = file.Close() }() // only read
 	var form struct {
 		Form string `json:"form"`
 	}
 	if err := file.About(&form); err != nil {
-		return told, 0, err
+		return info, 0, err
 	}
 	if ours := r.form(); form.Form != ours {
-		return told, 0, &refusal{refusedForm, fmt.Errorf("its form is %q, this build's is %q", form.Form, ours)}
+		return info, 0, &refusal{refusedForm, fmt.Errorf("its form is %q, this build's is %q", form.Form, ours)}
 	}
-	if err := file.About(&told); err != nil {
-		return told, 0, err
+	if err := file.About(&info); err != nil {
+		return info, 0, err
 	}
-	if err := r.isOfThisLog(ctx, &told); err != nil {
-		return told, 0, err
+	if err := r.isOfThisLog(ctx, &info); err != nil {
+		return info, 0, err
 	}
-	adopt, err := r.readParts(ctx, file, &told)
+	adopt, err := r.readParts(ctx, file, &info)
 	if err != nil {
-		return told, 0, err
+		return info, 0, err
 	}
 	adopt()
-	return told, file.Size(), nil
+	return info, file.Size(), nil
 }
 
 // isOfThisLog returns a refusal if the log does not go on where the checkpoint ends.
-func (r *Replica) isOfThisLog(ctx context.Context, told *about) error {
+func (r *Replica) isOfThisLog(ctx context.Context, info *checkpointInfo) error {
 	starts, err := retry(ctx, func() (map[kafka.TopicPartition]int64, error) {
 		return r.deps.Offsets.StartOffsets(ctx, registryTopics)
 	})
@@ -153,7 +155,7 @@ func (r *Replica) isOfThisLog(ctx context.Context, told *about) error {
 	if err != nil {
 		return err
 	}
-	applied, behind := offsetsOf(told.Topics), int64(0)
+	applied, lag := offsetsOf(info.Topics), int64(0)
 	for tp, end := range ends {
 		offset := applied[tp]
 		switch {
@@ -162,12 +164,12 @@ func (r *Replica) isOfThisLog(ctx context.Context, told *about) error {
 		case offset > end:
 			return &refusal{refusedForeign, fmt.Errorf("%s/%d goes to offset %d in it, and the log ends at %d: the log was replaced, or lost records", tp.Topic, tp.Partition, offset, end)}
 		}
-		behind += end - offset
+		lag += end - offset
 	}
-	if behind > max(leastBehind, int64(told.Rows)) {
-		return &refusal{refusedOld, fmt.Errorf("%d records came since, for %d mints in it", behind, told.Rows)}
+	if lag > max(allowedLag, int64(info.Rows)) {
+		return &refusal{refusedOld, fmt.Errorf("%d records came since, for %d mints in it", lag, info.Rows)}
 	}
-	marks, err := retry(ctx, func() ([]reached, error) { return r.marked(ctx, applied) })
+	marks, err := retry(ctx, func() ([]reached, error) { return r.withMarks(ctx, applied) })
 	if err != nil {
 		return err
 	}
@@ -175,17 +177,17 @@ func (r *Replica) isOfThisLog(ctx context.Context, told *about) error {
 	for i := range marks {
 		found[marks[i].partition()] = marks[i].Mark
 	}
-	for i := range told.Topics {
-		if of := &told.Topics[i]; of.Mark != "" && of.Mark != found[of.partition()] {
+	for i := range info.Topics {
+		if of := &info.Topics[i]; of.Mark != "" && of.Mark != found[of.partition()] {
 			return &refusal{refusedForeign, fmt.Errorf("the record at %s/%d/%d is another one than when it was written: the log was replaced", of.Topic, of.Partition, of.Offset-1)}
 		}
 	}
 	return nil
 }
 
-// readParts reads all parts, some at the same time. adopt gives them to the copy.
-func (r *Replica) readParts(ctx context.Context, file *checkpoint.File, told *about) (adopt func(), err error) {
-	s, rows := r.store, told.Rows
+// readParts reads all parts, some at the same time. adopt puts them into the copy.
+func (r *Replica) readParts(ctx context.Context, file *checkpoint.File, info *checkpointInfo) (adopt func(), err error) {
+	s, rows := r.store, info.Rows
 	made, shared := newTable(), packed.NewShared()
 	var index *search.Loaded
 	var adopts []func()
@@ -222,7 +224,7 @@ func (r *Replica) readParts(ctx context.Context, file *checkpoint.File, told *ab
 		defer s.mu.Unlock()
 		s.shared.Replace(shared)
 		s.table.replace(made)
-		s.tracker.Raise(told.Highest)
+		s.tracker.Raise(info.Highest)
 		r.index.Adopt(index)
 		for _, adopt := range adopts {
 			adopt()

@@ -24,7 +24,8 @@ func (r *Replica) Token(id uint32) *registry.Token {
 	return r.store.tokenOf(id, key, nil)
 }
 
-// Lists are the token lists that hold a member, by name.
+// Lists returns the token lists that hold a member, sorted by name; nil for a mint that is not a
+// member.
 func (r *Replica) Lists(id uint32) (lists []registry.Listing) {
 	if key, ok := r.store.table.mint(id); ok {
 		r.store.readState(id, key, func(state *registry.State) { lists = state.Lists() })
@@ -48,12 +49,13 @@ type rowReader struct {
 	row    Row
 }
 
-// Row calls use with the row of a member in pooled memory, see type Row: a page of rows leaves no
-// garbage. It returns false, and does not call use, if that mint is not a member (any more).
+// Row calls use with the row of a member. The row lies in pooled memory, so that a page of rows
+// leaves no garbage: it is valid only until use returns, see type Row. Row returns false, and does
+// not call use, if that mint is not a member (any more).
 func (r *Replica) Row(id uint32, use func(row *Row)) (member bool) {
 	s := r.store
 	mint, _ := s.table.mint(id)
-	reader := s.rowReaders.Get().(*rowReader) // the pool makes no other
+	reader := s.rowReaders.Get().(*rowReader) // the pool's New makes nothing else
 	defer s.rowReaders.Put(reader)
 	if reader.packed, member = s.table.append(reader.packed[:0], id); !member {
 		return false

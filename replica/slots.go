@@ -20,8 +20,9 @@ type slotView struct {
 
 func newSlotView() *slotView { return &slotView{ledger: coverage.New()} }
 
-// coverage returns the latest coverage. It is computed again after coverageShare times as long as
-// it took: at once for a short ledger, after some seconds for a long one.
+// coverage returns the latest coverage. After a computation, it waits coverageShare times as long
+// as that took before it computes again: some microseconds for a short ledger, some seconds for a
+// long one.
 func (v *slotView) coverage() coverage.Coverage {
 	begin := time.Now()
 	if !begin.Before(v.next) {

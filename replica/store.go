@@ -45,8 +45,8 @@ type store struct {
 	rootless bool
 	pending  []Change
 	turn     pause.Turn // of the fold, see setTurn
-	// loaded goes to the goroutine that publishes changes while a snapshot loads; nil at other
-	// times.
+	// loaded is the channel to the goroutine that publishes changes while a snapshot loads; nil at
+	// other times.
 	loaded chan<- []Change
 
 	// baseWanted holds a value when the tracker needs a base tree, see wantBase.
@@ -84,8 +84,8 @@ func (s *store) setTurn(length time.Duration) {
 	s.turn = pause.NewTurn(length)
 }
 
-// apply folds facts. A mint that several of them change becomes visible once, with all of them. It
-// returns the mints that must be folded again, see registry.State.TakesBack.
+// apply folds facts. If several facts change one mint, readers see that mint change once, with all
+// of them. apply returns the mints that must be folded again, see registry.State.TakesBack.
 func (s *store) apply(facts []registry.Fact) (takenFrom []pubkey.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,13 +101,14 @@ func (s *store) apply(facts []registry.Fact) (takenFrom []pubkey.Key) {
 	return takenFrom
 }
 
-// change folds facts about one mint into its packed state, and reports whether it must be folded
-// again. If that changes the state of a member, or who is a member, it adds to pending.
+// change folds facts about one mint into its packed state. If the state changed, and the mint is a
+// member or was one, it adds the change to pending. It returns whether the mint must be folded
+// again, because a retraction took facts from it.
 func (s *store) change(number uint32, facts []registry.Fact) (takenFrom bool) {
 	f, mint := &s.fold, facts[0].Mint
 	retractionsFirst(facts)
-	var was bool
-	f.before, was = s.table.append(f.before[:0], number)
+	var wasMember bool
+	f.before, wasMember = s.table.append(f.before[:0], number)
 	if s.live && !s.rootless {
 		s.tracker.Change(number, mint, f.before, facts)
 		s.wantBase()
@@ -135,10 +136,10 @@ func (s *store) change(number uint32, facts []registry.Fact) (takenFrom bool) {
 	}
 	member := state.Member(mint)
 	s.table.put(number, f.after, member)
-	if !member && !was {
+	if !member && !wasMember {
 		return takenFrom
 	}
-	change := Change{Row: Row{ID: number, Mint: mint}, Same: same && was && member}
+	change := Change{Row: Row{ID: number, Mint: mint}, Same: same && wasMember && member}
 	if member && !change.Same {
 		token, _ := state.Token(mint)
 		s.volumes.show(number, &token)
@@ -148,8 +149,8 @@ func (s *store) change(number uint32, facts []registry.Fact) (takenFrom bool) {
 	return takenFrom
 }
 
-// retractionsFirst moves retractions before the other facts, so that a fact that one of them covers
-// beats none of the others.
+// retractionsFirst moves retractions before the other facts. Otherwise a fact that one of them
+// takes back could replace an older fact first, which would then be lost.
 func retractionsFirst(facts []registry.Fact) {
 	isRetraction := func(fact registry.Fact) bool { return fact.Register == registry.RegisterRetraction }
 	if slices.ContainsFunc(facts, isRetraction) {
@@ -244,8 +245,8 @@ func (s *store) goLive() {
 	s.wantBase()
 }
 
-// tokenOf returns the token of a mint, whose row id and key these are, or nil if it is not a
-// member. If extensions is not nil, it is set to the kinds of the token's extensions.
+// tokenOf returns the token of the mint with that row id and key, or nil if it is not a member. If
+// extensions is not nil, it is set to the kinds of the token's extensions.
 func (s *store) tokenOf(number uint32, mint pubkey.Key, extensions *[]string) (found *registry.Token) {
 	s.readState(number, mint, func(state *registry.State) {
 		token, _ := state.Token(mint)
@@ -260,7 +261,7 @@ func (s *store) tokenOf(number uint32, mint pubkey.Key, extensions *[]string) (f
 
 // readState calls use with the state of a mint if it is a member. Otherwise it does nothing.
 func (s *store) readState(number uint32, mint pubkey.Key, use func(state *registry.State)) {
-	reader := s.rowReaders.Get().(*rowReader) // the pool makes no other
+	reader := s.rowReaders.Get().(*rowReader) // the pool's New makes nothing else
 	defer s.rowReaders.Put(reader)
 	var member bool
 	if reader.packed, member = s.table.append(reader.packed[:0], number); member {

@@ -7,19 +7,19 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// tableChunk is how many mints have room in a piece of a table. A single slice would be in memory
-// twice whenever it grows.
+// tableChunk is how many mints one chunk of the table holds. If the table were a single slice, it
+// would be in memory twice whenever it grows.
 const tableChunk = 1 << 14
 
-// chunk holds the mints and the states of tableChunk numbers in a row. Mints have no pointers, so
-// they lie apart: a garbage collection does not look at them.
+// chunk holds the mints and the states of tableChunk consecutive numbers. Mints have no pointers,
+// so they lie apart: a garbage collection does not look at them.
 type chunk struct {
 	mints []pubkey.Key
 	pages []page
 }
 
-// table holds the packed state of each mint. A mint gets a number when it comes first, dense from 0
-// on, which it keeps for ever. Any number of goroutines may use it.
+// table holds the packed state of each mint. Each new mint gets the next number, from 0 on, and
+// keeps it for ever: its row id. Any number of goroutines may use it.
 type table struct {
 	mu     sync.RWMutex
 	chunks []chunk

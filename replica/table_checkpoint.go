@@ -7,7 +7,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// savedAtOnce is how many entries are copied per hold of the table's lock, some microseconds.
+// savedAtOnce is how many entries are copied per hold of the table's lock, which takes some
+// microseconds.
 const savedAtOnce = 512
 
 // save writes the entries from from to end-1: the mint, the length of its state, the state.
@@ -33,7 +34,7 @@ func (t *table) save(w *checkpoint.Writer, from, end int) {
 	}
 }
 
-// load reads rows entries into an empty table. The reader has the error.
+// load reads rows entries into an empty table. If it fails, r.Err returns why.
 func (t *table) load(r *checkpoint.Reader, rows int) {
 	if int64(rows) > r.Left()/(pubkey.Size+4) || rows < 0 {
 		r.Refuse("it has fewer rows than the copy")
@@ -46,9 +47,9 @@ func (t *table) load(r *checkpoint.Reader, rows int) {
 			return
 		}
 		mint, size := pubkey.Key(head), binary.LittleEndian.Uint32(head[pubkey.Size:])
-		known := t.count
+		before := t.count
 		number := t.add(mint)
-		if t.count == known {
+		if t.count == before {
 			r.Refuse("it has a mint twice")
 			return
 		}
@@ -58,7 +59,7 @@ func (t *table) load(r *checkpoint.Reader, rows int) {
 	}
 }
 
-// replace makes t the other table, which must not be used any more.
+// replace gives t the content of other, which must not be used any more.
 func (t *table) replace(other *table) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

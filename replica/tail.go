@@ -17,7 +17,9 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// tail applies records from r.applied on, until ctx ends or the reader fails for good.
+// tail applies records from r.applied on, until ctx ends or the reader fails for good. It calls
+// progress after each batch that it has read. The copy becomes ready when it is applied up to ends;
+// begin is when the load began.
 func (r *Replica) tail(ctx context.Context, ends map[kafka.TopicPartition]int64, begin time.Time, progress func()) error {
 	r.becomeReady(ends, begin)
 	tailer, err := r.deps.OpenTail(allTopics, r.Applied())
@@ -119,7 +121,7 @@ func (r *Replica) fold(batch *batch) {
 		r.source = batch.source
 	}
 	r.mu.Unlock()
-	r.takenFrom(takenFrom)
+	r.queueRefold(takenFrom)
 }
 
 const (
@@ -131,9 +133,9 @@ const (
 	lateAfter = 250 * time.Millisecond
 )
 
-// turnFor returns the turn of a fold of these records: 0, without yielding, if they are old. The
-// first record with a receive time stands for the batch, as it is about the oldest. Records without
-// one are history.
+// turnFor returns how long the fold of these records runs before it yields the processor: foldTurn,
+// or 0 for old records, which means that it does not yield. The first record with a receive time
+// stands for the batch, as it is about the oldest. Records without one are history.
 func (r *Replica) turnFor(records []kafka.Record) time.Duration {
 	for i := range records {
 		if received, ok := receivedAt(&records[i]); ok {

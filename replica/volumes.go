@@ -11,8 +11,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// volumesAtOnce is how many changed tokens are published per hold of mu: folding and the lookup of
-// the tokens wait for each other.
+// volumesAtOnce is how many changed tokens are published per hold of mu, so that the fold need not
+// wait until all are published.
 const volumesAtOnce = 4_096
 
 // Volume has the figures of a mint that are computed from its swaps. It is not a fact that is
@@ -21,7 +21,7 @@ type Volume struct {
 	Mint pubkey.Key
 	// DailyUSD is the token's daily_volume_usd; nil: none.
 	DailyUSD *float64
-	// RankUSD is what tokens are ordered by; mostly the same.
+	// RankUSD is the volume by which tokens are ordered. It is mostly the same as DailyUSD.
 	RankUSD *float64
 	// LastTradeAt is the block time of its latest leg; the zero time: unknown.
 	LastTradeAt time.Time
@@ -35,7 +35,8 @@ type figures struct {
 	market      *Market
 }
 
-// same ignores the market, which is new in each valuation: for it alone, a token is not published.
+// same ignores the market, which is new in each valuation: a token is not published because of its
+// market alone.
 func (f figures) same(g figures) bool { return same(f.daily, g.daily) && same(f.rank, g.rank) }
 
 // volumes are the current figures by row id.
@@ -43,12 +44,13 @@ type volumes struct {
 	current atomic.Pointer[map[uint32]figures]
 
 	mu sync.RWMutex
-	// lastTrades are Unix seconds, 0 for none. They stay when a mint has no daily figures any more.
+	// lastTrades has the block time of each mint's latest leg, by row id: Unix seconds, 0 for none.
+	// A time stays when the mint has no daily figures any more.
 	lastTrades []uint32
 }
 
-// traded records the time of a mint's leg, and returns whether it is later than all before.
-func (v *volumes) traded(number uint32, at time.Time) bool {
+// noteTrade records the time of a mint's leg, and returns whether it is later than all before.
+func (v *volumes) noteTrade(number uint32, at time.Time) bool {
 	seconds := at.Unix()
 	if seconds <= 0 || seconds > 1<<32-1 {
 		return false
@@ -108,7 +110,7 @@ func (r *Replica) SetVolumes(list []Volume) {
 	}
 	for i := range list {
 		number := s.number(list[i].Mint)
-		if s.volumes.traded(number, list[i].LastTradeAt) {
+		if s.volumes.noteTrade(number, list[i].LastTradeAt) {
 			changed[number] = struct{}{}
 		}
 		if market := list[i].Market; market != nil {

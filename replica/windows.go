@@ -2,7 +2,8 @@ package replica
 
 import "time"
 
-// Windows are the lengths of time up to AsOf that figures are made of, the shortest first.
+// Windows are the spans of time for which a Market has figures, the shortest first. Each ends at
+// Market.AsOf. The constants are indexes of Market.Windows.
 const (
 	FiveMinutes = iota
 	OneHour
@@ -11,7 +12,7 @@ const (
 	windowCount
 )
 
-// WindowNames are the names of the windows in the names of figures.
+// WindowNames has the part of a figure's name that stands for its window, such as 5m.
 var WindowNames = [windowCount]string{"5m", "1h", "6h", "24h"}
 
 // Window is what happened to a mint in one window.
@@ -21,16 +22,19 @@ type Window struct {
 	PriceBeforeUSD *float64
 	// PriceSince is the minute of PriceBeforeUSD if it is the first in the window; else nil.
 	PriceSince *time.Time
-	// Trades are legs; Buys are those in which the trader got the mint, BoughtUSD is their value.
+	// Trades is the number of legs. Buys is the number of legs in which the trader got the mint,
+	// and BoughtUSD is the value of these legs.
 	Trades, Buys uint64
 	BoughtUSD    float64
-	// Traders are distinct wallets, Buyers those of Buys, Sellers those of the other legs.
+	// Traders, Buyers and Sellers are numbers of distinct wallets: in all legs, in those of Buys,
+	// and in the other legs.
 	Traders, Buyers, Sellers uint64
-	// HighUSD and LowUSD are of the whole minutes in the window; nil: no leg has a price.
+	// HighUSD and LowUSD are the highest and the lowest price of the whole minutes in the window;
+	// nil: no leg has a price.
 	HighUSD, LowUSD *float64
 }
 
-// Volume is the volume of a window in US dollars; nil: it was traded, and no leg has a value.
+// Volume is the volume of a window in US dollars; nil: the mint was traded, but no leg has a value.
 func (m *Market) Volume(window int) *float64 {
 	return [windowCount]*float64{m.Volume5mUSD, m.Volume1hUSD, m.Volume6hUSD, m.Volume24hUSD}[window]
 }
@@ -46,7 +50,7 @@ func (m *Market) Sold(window int) *float64 {
 }
 
 // Change is by how many percent the price changed in a window; nil if one of the two prices is
-// missing, they are of one minute, or the earlier one is 0.
+// missing, if both are prices of the same minute, or if the earlier one is 0.
 func (m *Market) Change(window int) *float64 {
 	before, since := m.Windows[window].PriceBeforeUSD, m.Windows[window].PriceSince
 	if m.PriceUSD == nil || before == nil || *before <= 0 || since != nil && m.PriceAt != nil && !since.Before(*m.PriceAt) {

@@ -150,9 +150,9 @@ func (c *ClickHouse) Daily(ctx context.Context, generation uint64) error {
 		"{from_6h}", moment(until.Add(-6*time.Hour)), "{from_24h}", moment(until.Add(-24*time.Hour)))
 }
 
-// Begin implements Store. Rows of valuations expire after 30 days, figures do not: they would win
-// against a number that begins again at 1. daily_volumes_raw has the number of each valuation that
-// got to its end.
+// Begin implements Store. Rows of valuations expire after 30 days, figures do not. If the number
+// began again at 1, old figures would win against new ones. So it also reads daily_volumes_raw,
+// which has the number of each valuation that was finished.
 func (c *ClickHouse) Begin(ctx context.Context) (generation uint64, err error) {
 	query := "SELECT max(generation) + 1 FROM (SELECT generation FROM " + c.database + ".valuations UNION ALL SELECT generation FROM " + c.database + ".daily_volumes_raw)"
 	if err := c.conn.QueryRow(ctx, query).Scan(&generation); err != nil {

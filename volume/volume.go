@@ -35,8 +35,8 @@ const (
 	// chunkMinutes is how many minutes one statement processes: it holds their legs in memory.
 	chunkMinutes = 60
 	// partMinutes is how many dirty minutes one valuation takes: half an hour's work, as a small
-	// machine values ten times mainnet's legs. The hour behind them makes a part of a long backlog
-	// a quarter dearer.
+	// machine values mainnet's legs ten times as fast as they come. The hour after the part is
+	// valued too, which makes a part of a long backlog a quarter dearer.
 	partMinutes = 240
 )
 
@@ -56,6 +56,7 @@ type Store interface {
 	Minutes(ctx context.Context, from, to time.Time) ([]time.Time, error)
 	// Begin returns the next generation and records its start.
 	Begin(ctx context.Context) (generation uint64, err error)
+	// PoolMinutes sums the legs of each pool by minute.
 	PoolMinutes(ctx context.Context, generation uint64, minutes []time.Time) error
 	// Value computes the minutes' prices, values their legs, and computes the figures by minute.
 	Value(ctx context.Context, generation uint64, minutes []time.Time) error
@@ -65,6 +66,7 @@ type Store interface {
 	// WithoutVenues lists the latest minutes before a time that were valued but have no figures of
 	// venues, sorted, at most limit.
 	WithoutVenues(ctx context.Context, before time.Time, limit int) ([]time.Time, error)
+	// Hours and Days compute the figures by hour and by day.
 	Hours(ctx context.Context, generation uint64, hours []time.Time) error
 	Days(ctx context.Context, generation uint64, days []time.Time) error
 	// Daily computes the rolling figures up to the highest block time.
@@ -113,7 +115,8 @@ func New(cfg Config, deps Deps) (*Volume, error) {
 
 // Run values new legs until ctx ends; then it returns nil. It retries transient errors of
 // ClickHouse, and returns an error that only an operator can mend. After a valuation it rests at
-// least as long as that took: half of the time of a machine that is behind is the projectors'.
+// least as long as that took, which leaves half of the time to the projectors on a machine that is
+// behind.
 func (v *Volume) Run(ctx context.Context) error {
 	v.metrics.succeeded.SetToCurrentTime()
 	for failed := 0; ; {
@@ -172,8 +175,8 @@ func (v *Volume) Once(ctx context.Context) (int, error) {
 	}
 }
 
-// value values dirty minutes and the hour behind each. If earlier minutes are dirty too, the first
-// hour may lack prices: their turn values it again.
+// value values dirty minutes and the hour after each. If earlier minutes are dirty too, the first
+// hour may lack their prices. It is valued again with those minutes.
 func (v *Volume) value(ctx context.Context, dirty []Minute) error {
 	begin := time.Now()
 	generation, err := v.deps.Store.Begin(ctx)
@@ -249,12 +252,12 @@ func (v *Volume) reached(ctx context.Context, dirty []time.Time) ([]time.Time, e
 	if err != nil {
 		return nil, fmt.Errorf("read minutes: %w", err)
 	}
-	next := 0 // the last dirty minute that is not after the minute at hand
+	latest := 0 // the last dirty minute that is not after the minute at hand
 	return slices.DeleteFunc(all, func(minute time.Time) bool {
-		for next+1 < len(dirty) && !dirty[next+1].After(minute) {
-			next++
+		for latest+1 < len(dirty) && !dirty[latest+1].After(minute) {
+			latest++
 		}
-		return dirty[next].After(minute) || minute.Sub(dirty[next]) >= lookBack
+		return dirty[latest].After(minute) || minute.Sub(dirty[latest]) >= lookBack
 	}), nil
 }
 
@@ -270,7 +273,7 @@ func truncated(minutes []time.Time, size time.Duration) []time.Time {
 }
 
 // inChunks calls do for up to size buckets at a time. The buckets of one call begin within lookBack
-// of each other: exec reads all legs between the first and the last.
+// of each other, because a statement reads all legs between the first and the last.
 func inChunks(buckets []time.Time, size int, do func([]time.Time) error) error {
 	for len(buckets) > 0 {
 		n := 1

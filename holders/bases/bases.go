@@ -4,9 +4,8 @@
 // In: the tables of balances, how far the projector has read, and the counts of holders. Out:
 // records of chain.balance-bases.v1, and a row of balance_bases_raw when a base is durable.
 // Guarantees: a base has every fact of the records below the offsets that its marks name. The marks
-// come behind all accounts: what a killed process has written of a base makes no mint complete. A
-// mint that is not known to be complete gets a mark that says so, which takes the place of older
-// ones.
+// come after all accounts, so an unfinished base of a killed process makes no mint complete. A mint
+// that is not known to be complete gets a mark that says so, which replaces older marks.
 //
 // One instance runs at a time, in the process that counts holders: two would write two bases.
 package bases
@@ -29,19 +28,20 @@ import (
 )
 
 const (
-	// look is the time between two looks whether the projector, or the counts, are far enough.
-	look = time.Second
-	// longestCounts is how long a base waits for counts of holders before its marks. A mint of
-	// millions of accounts is counted every few minutes.
+	// lookEvery is how often a base looks whether the projector, or the counts of holders, have
+	// come far enough.
+	lookEvery = time.Second
+	// longestCounts is how long a base waits at most for counts of holders, which its marks need. A
+	// mint of millions of accounts is counted every few minutes.
 	longestCounts = 15 * time.Minute
-	// again is the pause after a base that failed.
-	again = time.Minute
-	// page is how many mints are read at a time.
-	page = 1000
-	// part is how many accounts, or spends, a record has: below 300 KB.
-	part = 1000
-	// flush is up to how many bytes of records gather until they are written.
-	flush = 4 << 20
+	// errorPause is the pause after a base that failed.
+	errorPause = time.Minute
+	// pageMints is how many mints are read at a time.
+	pageMints = 1000
+	// partAccounts is how many accounts and spends a record has at most: below 300 KB.
+	partAccounts = 1000
+	// flushBytes is how many bytes of records gather before they are written.
+	flushBytes = 4 << 20
 )
 
 // Row is a base as balance_bases_raw has it.
@@ -51,7 +51,7 @@ type Row struct {
 	Accounts, Mints, Complete, Bytes uint64
 }
 
-// Range is the mints behind After, up to Last, by their text.
+// Range is the mints whose base58 text is above After and at most Last.
 type Range struct{ After, Last string }
 
 // Mark is what is known of a mint: see eventspb.BaseMark.
@@ -61,7 +61,7 @@ type Mark struct {
 }
 
 // Store is ClickHouse with the room's statements. Each method that takes a visit calls it with one
-// row after the other, by mint.
+// row after the other, ordered by mint.
 type Store interface {
 	// Tables names the tables: see schemas.HeaderTables.
 	Tables(ctx context.Context) (string, error)
@@ -69,12 +69,15 @@ type Store interface {
 	Now(ctx context.Context) (time.Time, error)
 	// Last returns the last base; the zero value if there is none.
 	Last(ctx context.Context) (Row, error)
+	// Note stores the row of a finished base.
 	Note(ctx context.Context, base Row) error
 	Reach(ctx context.Context) (holders.Reach, error)
 	NoteReach(ctx context.Context, reach holders.Reach) error
-	// Uncounted returns how many mints have facts that no count has seen, and no count since.
+	// Uncounted returns how many mints have facts that no count has seen, and were not counted
+	// since a time.
 	Uncounted(ctx context.Context, since time.Time) (uint64, error)
-	// Page returns the next mints behind one, at most limit; false if there are none.
+	// Page returns the range of the next mints above one, at most limit mints; false if there are
+	// none.
 	Page(ctx context.Context, after string, limit int) (Range, bool, error)
 	Accounts(ctx context.Context, of Range, visit func(mint string, account *eventspb.HeldAccount) error) error
 	Spends(ctx context.Context, of Range, visit func(mint string, spend *eventspb.DelegateSpend) error) error
@@ -105,7 +108,7 @@ type Bases struct {
 	metrics *metrics
 }
 
-// New makes a room that writes a base every so often, of 1 s at least. It does no I/O.
+// New makes a room that writes a base once each every, which must be at least 1 s. It does no I/O.
 func New(every time.Duration, deps Deps) (*Bases, error) {
 	if deps.Store == nil || deps.Producer == nil || deps.Offsets == nil || deps.Logger == nil || every < time.Second {
 		return nil, errors.New("bases of balances: store, producer, offsets, logger and a time of 1s or more are required")
@@ -128,8 +131,8 @@ func (b *Bases) Run(ctx context.Context) error {
 				return fmt.Errorf("bases of balances: %w", err)
 			}
 			b.metrics.errors.Inc()
-			b.deps.Logger.Warn("no base of balances was written, it is begun anew", "err", err, "pause", again)
-			wait = again
+			b.deps.Logger.Warn("no base of balances was written, it is begun anew", "err", err, "pause", errorPause)
+			wait = errorPause
 		}
 		if pause.For(ctx, wait) != nil {
 			return nil
@@ -148,7 +151,7 @@ func (b *Bases) next(ctx context.Context) (wait time.Duration, err error) {
 		return 0, err
 	}
 	if due := last.Began.Add(b.every); due.After(now) {
-		b.metrics.tell(last)
+		b.metrics.set(last)
 		return due.Sub(now), nil
 	}
 	base, err := b.Once(ctx)
@@ -156,13 +159,13 @@ func (b *Bases) next(ctx context.Context) (wait time.Duration, err error) {
 		return 0, err
 	}
 	b.metrics.written.Inc()
-	b.metrics.tell(base)
+	b.metrics.set(base)
 	b.deps.Logger.Info("base of balances written", "slot", base.Slot, "accounts", base.Accounts, "mints", base.Mints, "complete", base.Complete, "took", base.Ended.Sub(base.Began))
 	return 0, nil
 }
 
-// topics are those that must be read before a base is begun: what is in older bases must be in the
-// tables too.
+// topics are the topics that the projector must have read before a base is begun. Facts of older
+// bases must be in the tables too.
 var topics = []string{schemas.TopicBalances, schemas.TopicBalanceBases}
 
 // Once writes a base, as soon as the projector has read what the topics have now.
@@ -174,7 +177,7 @@ func (b *Bases) Once(ctx context.Context) (Row, error) {
 	if err := w.each(ctx, w.accounts); err != nil {
 		return Row{}, err
 	}
-	if err := w.counted(ctx); err != nil {
+	if err := w.awaitCounts(ctx); err != nil {
 		return Row{}, err
 	}
 	if err := w.each(ctx, w.marks); err != nil {
@@ -212,7 +215,7 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 	return m, counters.Register(registerer, m.written, m.errors, m.every, m.at, m.accounts, m.complete, m.bytes, m.taken)
 }
 
-func (m *metrics) tell(base Row) {
+func (m *metrics) set(base Row) {
 	if base.Began.IsZero() {
 		return
 	}

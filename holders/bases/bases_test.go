@@ -394,7 +394,7 @@ func TestABaseOfAHole(t *testing.T) {
 func TestPartsOfABase(t *testing.T) {
 	w := newWorld(t)
 	w.ledger(schema.Database, 90, 100)
-	const accounts = 2*part + 1
+	const accounts = 2*partAccounts + 1
 	w.exec(`INSERT INTO mintlake.token_accounts_raw (mint, account, owner, amount, open, on_curve, position, block_time)
 		SELECT ?, sipHash128(number) || sipHash128(number + 1), sipHash128(number + 2) || sipHash128(number + 3), rand64(), true, true, bitShiftLeft(toUInt128(100), 64) + rand64(), toDateTime(1700000000) FROM numbers(?)`,
 		key(1).String(), accounts)

@@ -22,7 +22,7 @@ type writer struct {
 	// log and base are the offsets of the marks, by partition.
 	log, base []int64
 
-	// open is the part of a mint that is gathered, and mint its mint.
+	// open is the part that is being gathered, and mint is its mint.
 	open *eventspb.BalanceBase
 	mint string
 	// records wait to be written, of size bytes.
@@ -50,7 +50,7 @@ func (w *writer) begin(ctx context.Context) (err error) {
 		if kafka.Covers(read, ends) {
 			break
 		}
-		if err := pause.For(ctx, look); err != nil {
+		if err := pause.For(ctx, lookEvery); err != nil {
 			return err
 		}
 	}
@@ -69,18 +69,19 @@ func (w *writer) begin(ctx context.Context) (err error) {
 		return err
 	}
 	w.row.Slot = reach.Last
-	// Whether mints are complete is told by what was noted last.
+	// The view holder_counts finds out which mints are complete by the reach that was noted last.
 	return w.deps.Store.NoteReach(ctx, reach)
 }
 
-// each calls do for all mints, some at a time. It works half of the time at most: the projector and
-// readers go first.
+// each calls do for all mints, one page after the other. It rests after a page as long as that
+// took: the projector and readers go first.
 func (w *writer) each(ctx context.Context, do func(context.Context, Range) error) error {
-	// The text of 32 zeros, which stands for all mints, is the lowest of all.
+	// Every mint's text is above that of 32 zeros. The key of 32 zeros is no mint: it stands for
+	// all.
 	after := pubkey.Key{}.String()
 	for {
 		began := time.Now()
-		of, more, err := w.deps.Store.Page(ctx, after, page)
+		of, more, err := w.deps.Store.Page(ctx, after, pageMints)
 		if err != nil || !more {
 			return err
 		}
@@ -123,9 +124,9 @@ func (w *writer) accounts(ctx context.Context, of Range) error {
 	return w.close()
 }
 
-// counted waits until all mints were counted that the base has, so that it is known which are
+// awaitCounts waits until all mints that the base has are counted: only counts tell which mints are
 // complete.
-func (w *writer) counted(ctx context.Context) error {
+func (w *writer) awaitCounts(ctx context.Context) error {
 	for began := time.Now(); ; {
 		waiting, err := w.deps.Store.Uncounted(ctx, w.row.Began)
 		if err != nil || waiting == 0 {
@@ -135,13 +136,13 @@ func (w *writer) counted(ctx context.Context) error {
 			w.deps.Logger.Warn("the base of balances says of mints that they are not complete, as they are not counted", "mints", waiting)
 			return nil
 		}
-		if err := pause.For(ctx, look); err != nil {
+		if err := pause.For(ctx, lookEvery); err != nil {
 			return err
 		}
 	}
 }
 
-// marks writes what is known of mints.
+// marks writes the marks of mints.
 func (w *writer) marks(ctx context.Context, of Range) error {
 	err := w.deps.Store.Marks(ctx, of, w.row.Began, func(m Mark) error {
 		if w.row.Mints++; m.Since > 0 {
@@ -161,15 +162,16 @@ func (w *writer) marks(ctx context.Context, of Range) error {
 	return w.close()
 }
 
-// turnTo begins a part if what is open is of another mint, or full.
+// turnTo makes open a part of mint that has room. It closes the open part if that is of another
+// mint or full, and begins a new one.
 func (w *writer) turnTo(ctx context.Context, mint string) error {
-	if w.open != nil && w.mint == mint && len(w.open.GetAccounts())+len(w.open.GetSpends()) < part {
+	if w.open != nil && w.mint == mint && len(w.open.GetAccounts())+len(w.open.GetSpends()) < partAccounts {
 		return nil
 	}
 	if err := w.close(); err != nil {
 		return err
 	}
-	if w.size >= flush {
+	if w.size >= flushBytes {
 		if err := w.write(ctx); err != nil {
 			return err
 		}

@@ -28,8 +28,8 @@ const (
 	// batchRecords is the maximum number of records of one batch. A record has the changes of a
 	// mint in a block: some two.
 	batchRecords = 20_000
-	// batchWait is how long a batch gathers. The more it has, the fewer rows the tables of current
-	// balances get for accounts that change in every block.
+	// batchWait is how long a batch gathers. The more records it has, the fewer rows the tables of
+	// current balances get for accounts that change in every block.
 	batchWait = 2 * time.Second
 )
 

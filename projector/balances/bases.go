@@ -14,20 +14,21 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// vouched is what a base says of a mint: that it was complete since a slot, 0 if it was not, with
-// the ledger read up to slot. That holds for tables that had every record from the offset log on of
-// chain.balances.v1, and from base on of chain.balance-bases.v1.
+// vouched is what a base says of a mint: with the slot ledger read up to slot, the base has every
+// change of the mint from the slot since on; 0: that was not known. Tables may rely on this if they
+// have every record of chain.balances.v1 from the offset log on, and of chain.balance-bases.v1 from
+// the offset base on.
 type vouched struct {
 	slot, since uint64
 	log, base   int64
 }
 
-// basePartition is how a partition of chain.balance-bases.v1 is called in balance_mints_raw, whose
-// other partitions are those of chain.balances.v1.
+// basePartition returns the number by which balance_mints_raw knows a partition of
+// chain.balance-bases.v1: -1, -2 and so on. Numbers from 0 on are partitions of chain.balances.v1.
 func basePartition(partition int) int { return -1 - partition }
 
-// addBase enters a part of a base: latest facts with positions of their own. They are no changes:
-// what was before them is not known.
+// addBase enters a part of a base: latest facts with positions of their own. They are not stored as
+// changes, because a change also says what was before.
 func (b *Batch) addBase(record *kafka.Record) error {
 	message := new(eventspb.BalanceBase)
 	if err := proto.Unmarshal(record.Value, message); err != nil {
@@ -78,7 +79,7 @@ func (b *Batch) addHeld(at account, h *eventspb.HeldAccount) {
 	b.states[at] = f
 }
 
-// checkBase says what is malformed in a part of a base.
+// checkBase returns an error that says what is malformed in a part of a base.
 func checkBase(m *eventspb.BalanceBase, partition int) error {
 	for i, h := range m.GetAccounts() {
 		_, owner := optionalKey(h.GetOwner())

@@ -19,7 +19,7 @@ import (
 // account is a token account of one mint: a register of the fold.
 type account struct{ mint, key pubkey.Key }
 
-// holding is an account that is, or was, an owner's.
+// holding is an account that belongs, or belonged, to an owner.
 type holding struct {
 	owner pubkey.Key
 	account
@@ -30,7 +30,7 @@ type change struct {
 	account
 	position      schemas.Position
 	time          time.Time
-	isRead        bool
+	isRead        bool // the account was read; before is not known then
 	before, after state
 }
 
@@ -64,11 +64,13 @@ type mintPart struct {
 	partition int
 }
 
-// book is what balance_mints_raw learns of a mint.
+// book is what a batch adds to a mint's row in balance_mints_raw. touched is the offset after the
+// last record that has the mint, first the lowest slot of its changes.
 type book struct {
 	touched int64
 	first   uint64
-	// based and from are the highest and the lowest slot of a read of all its accounts.
+	// based and from are the highest and the lowest slot of the latest read of all accounts of the
+	// mint, whose pages may have slots of their own.
 	based, from uint64
 	begun       begun
 	vouched     vouched
@@ -171,11 +173,11 @@ func (b *Batch) addBalances(record *kafka.Record) error {
 	return nil
 }
 
-// enterBook notes what balance_mints_raw is to know of the message's mint.
+// enterBook adds what a message says of its mint to the mint's book.
 func (b *Batch) enterBook(record *kafka.Record, message *eventspb.BalanceChanges, mint pubkey.Key) {
 	part := mintPart{mint, record.Partition}
 	known := b.bookOf(part, begun{record.Offset, message.GetSlot()})
-	if !message.GetIsAll() { // of no mint, so there are no holders to count
+	if !message.GetIsAll() { // such a message is about no mint: there are no holders to count
 		known.touched = max(known.touched, record.Offset+1)
 	}
 	if len(message.GetChanges()) > 0 || message.GetIsWhole() {
@@ -188,7 +190,8 @@ func (b *Batch) enterBook(record *kafka.Record, message *eventspb.BalanceChanges
 	b.mints[part] = known
 }
 
-// bookOf returns what is known of a mint in a partition, with a record that is read now.
+// bookOf returns the book of a mint in a partition. at is the record that is read now: begun
+// becomes at if its offset is the lowest so far.
 func (b *Batch) bookOf(part mintPart, at begun) book {
 	known, ok := b.mints[part]
 	if !ok {
@@ -221,8 +224,8 @@ func stateOf(s *eventspb.BalanceState) (state, error) {
 	return state{}, fmt.Errorf("an owner has %d bytes instead of 32", len(s.GetOwner()))
 }
 
-// add enters a change into the latest states. The owner before, if there is another one after,
-// learns that the account is no longer theirs.
+// add enters a change into the latest states. If the account is closed or has another owner, the
+// holding of the owner before ends.
 func (b *Batch) add(c *change) {
 	after := latest{c.after, c.position, c.time}
 	later(b.accounts, c.account, after)
@@ -278,7 +281,7 @@ func checkTransfer(t *eventspb.Transfer) error {
 
 const signatureSize = 64
 
-// optionalKey returns the zero key for one that a message does not have.
+// optionalKey returns a key of a message; the zero key if the message does not have it.
 func optionalKey(raw []byte) (pubkey.Key, error) {
 	switch len(raw) {
 	case 0:

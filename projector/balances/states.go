@@ -12,7 +12,8 @@ import (
 // facts are the latest facts about an account's delegate, and about whether it is frozen. A zero
 // position stands for none.
 type facts struct {
-	// opened is when it was opened, or read, last: it has no delegate then.
+	// opened is when the account was opened or read last. An approval before that does not hold any
+	// more.
 	opened   schemas.Position
 	frozen   frozen
 	approved approved
@@ -23,8 +24,8 @@ type frozen struct {
 	is bool
 }
 
-// approved is who may spend how much, not counting what was spent since: nobody if delegate is
-// zero. known is false if nobody can tell.
+// approved says that delegate may spend amount, from which nothing that was spent since is
+// subtracted. A zero delegate means nobody. known is false if the delegate is not known.
 type approved struct {
 	at       schemas.Position
 	known    bool
@@ -32,7 +33,7 @@ type approved struct {
 	amount   uint64
 }
 
-// spend is what somebody else than the owner moved out of an account.
+// spend is what somebody other than the owner moved out of an account.
 type spend struct {
 	account
 	at       schemas.Position
@@ -58,7 +59,7 @@ func (f *facts) approve(a approved) {
 	}
 }
 
-// checkStates says what is malformed in a message's states.
+// checkStates returns an error that says what is malformed in a message's states.
 func checkStates(m *eventspb.BalanceChanges) error {
 	for i, s := range m.GetStates() {
 		if len(s.GetAccount()) != pubkey.Size {
@@ -76,9 +77,10 @@ func checkStates(m *eventspb.BalanceChanges) error {
 	return nil
 }
 
-// stateOfChange enters what the i-th change of balances tells. A read tells all. An account that
-// was opened has no delegate. Its standard program opens it thawed; Token-2022 as the mint says,
-// but no frozen account takes tokens.
+// stateOfChange enters what the i-th change of balances says about its account's delegate, and
+// about whether the account is frozen. A read says both. An account that was just opened has no
+// delegate. The standard token program opens it thawed, Token-2022 as the mint says. An account
+// that just got its first tokens is thawed, because no frozen account takes tokens.
 func (b *Batch) stateOfChange(m *eventspb.BalanceChanges, i int, c *change) {
 	if !c.after.open {
 		return
@@ -95,7 +97,8 @@ func (b *Batch) stateOfChange(m *eventspb.BalanceChanges, i int, c *change) {
 		f.freeze(c.position, after.GetIsFrozen())
 		f.approve(approved{c.position, true, delegate, after.GetDelegatedAmount()})
 	} else {
-		// Instructions of the same transaction come behind.
+		// Facts from instructions of the same transaction come after this position, so they replace
+		// it.
 		start := c.position.StartOfTransaction()
 		if opens {
 			f.open(start)

@@ -99,8 +99,8 @@ func (c *ClickHouse) keep(ctx context.Context, table string, days int, cluster s
 	return c.conn.Exec(ctx, "ALTER TABLE "+c.database+"."+table+onCluster+change)
 }
 
-// curve remembers which owners are points of the curve: finding out takes some ten microseconds,
-// and few owners have most accounts.
+// curve remembers which owners are points of the ed25519 curve, as wallets are. Finding out takes
+// some ten microseconds, and few owners have most accounts.
 type curve map[pubkey.Key]bool
 
 // maxCurve bounds the owners that are remembered, 33 bytes each. At the bound all are forgotten.
@@ -118,7 +118,7 @@ func (c curve) has(owner pubkey.Key) bool {
 	return on
 }
 
-// insert sends rows as one block.
+// insert sends rows in one INSERT.
 func (c *ClickHouse) insert(ctx context.Context, table string, count int, fill func(add func(...any) error) error) error {
 	return clickhouse.InsertRows(ctx, c.conn, c.database, table, tables()[table], count, fill)
 }

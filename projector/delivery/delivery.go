@@ -57,12 +57,12 @@ func Run(ctx context.Context, consumer Consumer, size Batches, logger *slog.Logg
 type Letters struct {
 	Producer kafka.RecordProducer
 	Logger   *slog.Logger
-	// Written counts them.
+	// Written counts the dead letters.
 	Written prometheus.Counter
 }
 
-// Read calls read for each record. An error of it says why the record is no message of its topic;
-// then the record gets a dead letter. Read returns when all dead letters are durable.
+// Read calls read for each record. If read returns an error, the record is no message of its topic
+// and gets a dead letter with that error. Read returns when all dead letters are durable.
 func (l *Letters) Read(ctx context.Context, records []kafka.Record, read func(*kafka.Record) error) error {
 	var letters []kafka.Record
 	for i := range records {

@@ -16,7 +16,7 @@ const flushTimeout = 5 * time.Second
 // Tracer are required.
 type Projector[B any] struct {
 	Step
-	// Size is that of a batch of records.
+	// Size is the size of a batch of records.
 	Size   Batches
 	Tracer *tracing.Tracer
 	// New makes an empty batch, and Add reads a record into it: see Letters.Read. Insert makes the

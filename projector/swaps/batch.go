@@ -24,8 +24,8 @@ type Batch struct {
 
 	pools    map[poolKey]*poolRow
 	reserves map[poolMinute]reserves
-	touched  map[touchedMinute]int64
-	trades   map[pubkey.Key]time.Time // time of the latest, by mint
+	touched  map[touchedMinute]int64  // offset after the last record of the minute
+	trades   map[pubkey.Key]time.Time // block time of the latest leg, by mint
 }
 
 // NewBatch returns an empty batch.

@@ -16,7 +16,9 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// change is a LiquidityChange whose sides are in the order of the table: that of the mints' texts.
+// change is a LiquidityChange whose mints are in the order of the table, which is that of their
+// texts. turned says that this exchanged its sides: fields of LiquidityChange then have A for
+// mintB.
 type change struct {
 	*eventspb.LiquidityChange
 	position     schemas.Position
@@ -48,21 +50,21 @@ func (b *Batch) addLiquidity(record *kafka.Record) error {
 	return nil
 }
 
-// addPoolOfChange adds the pool of a change that names both mints. A valuation must run for its
-// minute, since it counts the pools of a mint.
+// addPoolOfChange adds the pool of a change that names both mints. The minute of the change must be
+// valued too, because a valuation counts the pools of a mint.
 func (b *Batch) addPoolOfChange(c *change, record *kafka.Record) {
 	if c.mintB.IsZero() || c.mintA == c.mintB {
 		return
 	}
 	at := delivery.BlockTime(c.GetBlockTime())
 	row := b.pool(poolKey{keyIn(c.GetPool()), c.mintA, c.mintB})
-	row.seen(c.position, at, c.GetVenue(), keyIn(c.GetProgramId()))
+	row.noteSeen(c.position, at, c.GetVenue(), keyIn(c.GetProgramId()))
 	vaultA, vaultB, decimalsA, decimalsB := keyIn(c.GetVaultA()), keyIn(c.GetVaultB()), c.DecimalsA, c.DecimalsB
 	if c.turned {
 		vaultA, vaultB, decimalsA, decimalsB = vaultB, vaultA, decimalsB, decimalsA
 	}
 	row.describe(vaultA, vaultB, decimalsA, decimalsB)
-	row.lpMint = later(row.lpMint, keyIn(c.GetLpMint()))
+	row.lpMint = greater(row.lpMint, keyIn(c.GetLpMint()))
 	if c.ReserveA != nil && c.ReserveB != nil && c.position.Compare(row.last.position) > 0 {
 		row.last = reserves{c.position, at, c.GetReserveA(), c.GetReserveB()}
 		if c.turned {

@@ -39,8 +39,8 @@ type reserves struct {
 }
 
 // poolRow is what the records of a batch state about one pool: first is the first position at which
-// the pool was seen, created that of its creation (never: it is not in the batch), last its latest
-// reserves. A key is zero if no record names it.
+// the pool was seen. created is the position of its creation; never if the batch does not have it.
+// last has its latest reserves. A key is zero if no record names it.
 type poolRow struct {
 	venue                string
 	program              pubkey.Key
@@ -68,21 +68,23 @@ func (b *Batch) pool(key poolKey) *poolRow {
 	return row
 }
 
-// seen notes that the pool was seen at a position. Of two texts the greater holds, as in the table.
-func (r *poolRow) seen(position schemas.Position, at time.Time, venue string, program pubkey.Key) {
-	r.venue, r.program = max(r.venue, venue), later(r.program, program)
+// noteSeen notes that the pool was seen at a position. Of two texts the greater holds, as in the
+// table.
+func (r *poolRow) noteSeen(position schemas.Position, at time.Time, venue string, program pubkey.Key) {
+	r.venue, r.program = max(r.venue, venue), greater(r.program, program)
 	if position.Compare(r.first) < 0 {
 		r.first, r.firstTime = position, at
 	}
 }
 
 func (r *poolRow) describe(vaultA, vaultB pubkey.Key, decimalsA, decimalsB *uint32) {
-	r.vaultA, r.vaultB = later(r.vaultA, vaultA), later(r.vaultB, vaultB)
+	r.vaultA, r.vaultB = greater(r.vaultA, vaultA), greater(r.vaultB, vaultB)
 	r.decimalsA, r.decimalsB = higher(r.decimalsA, decimalsA), higher(r.decimalsB, decimalsB)
 }
 
-// later returns the key whose text sorts behind the other's. The zero key is before all others.
-func later(a, b pubkey.Key) pubkey.Key {
+// greater returns the key whose text sorts behind the other's, as the table's max does. The zero
+// key is before all others.
+func greater(a, b pubkey.Key) pubkey.Key {
 	if pubkey.Compare(a, b) < 0 {
 		return b
 	}
@@ -91,11 +93,11 @@ func later(a, b pubkey.Key) pubkey.Key {
 
 // higher returns the greater of two optional decimals, as the table's max does. It ignores a value
 // above 255.
-func higher(held *uint8, said *uint32) *uint8 {
-	if said == nil || *said > 255 || held != nil && uint32(*held) >= *said {
-		return held
+func higher(known *uint8, stated *uint32) *uint8 {
+	if stated == nil || *stated > 255 || known != nil && uint32(*known) >= *stated {
+		return known
 	}
-	decimals := uint8(*said)
+	decimals := uint8(*stated)
 	return &decimals
 }
 
@@ -114,7 +116,7 @@ func (b *Batch) addPoolOfLeg(leg *eventspb.SwapLeg) {
 		reserveA, reserveB = reserveB, reserveA
 	}
 	row := b.pool(key)
-	row.seen(position, at, leg.GetVenue(), keyIn(leg.GetProgramId()))
+	row.noteSeen(position, at, leg.GetVenue(), keyIn(leg.GetProgramId()))
 	row.describe(vaultA, vaultB, decimalsA, decimalsB)
 	if leg.ReserveIn == nil || leg.ReserveOut == nil {
 		return
@@ -157,9 +159,9 @@ func (b *Batch) addPool(record *kafka.Record) error {
 		vaultA, vaultB, decimalsA, decimalsB = vaultB, vaultA, decimalsB, decimalsA
 	}
 	row := b.pool(key)
-	row.seen(position, at, pool.GetVenue(), keyIn(pool.GetProgramId()))
+	row.noteSeen(position, at, pool.GetVenue(), keyIn(pool.GetProgramId()))
 	row.describe(vaultA, vaultB, decimalsA, decimalsB)
-	row.lpMint = later(row.lpMint, keyIn(pool.GetLpMint()))
+	row.lpMint = greater(row.lpMint, keyIn(pool.GetLpMint()))
 	if pool.GetCreated() && position.Compare(row.created) < 0 {
 		row.created, row.createdTime = position, at
 		row.signature, row.creator = pool.GetSignature(), keyIn(pool.GetCreator())

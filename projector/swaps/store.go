@@ -136,7 +136,7 @@ func keyText(key pubkey.Key) string {
 	return key.String()
 }
 
-// insert sends rows as one block.
+// insert sends rows in one INSERT.
 func (c *ClickHouse) insert(ctx context.Context, table string, columns []clickhouse.Column, rows int, fill func(add func(values ...any) error) error) error {
 	return clickhouse.InsertRows(ctx, c.conn, c.database, table, columns, rows, fill)
 }

@@ -28,8 +28,8 @@ const (
 	// repeat a leg under its other mint.
 	batchRecords = 40_000
 	// batchWait is how long a batch gathers. Legs are valued every ten seconds, so two seconds more
-	// change little. Each batch is five inserts, which cost ClickHouse some 15 ms of a processor
-	// each, however few their rows are.
+	// change little. Each batch is up to seven inserts, which cost ClickHouse some 15 ms of a
+	// processor each, however few their rows are.
 	batchWait = 2 * time.Second
 )
 

@@ -15,7 +15,7 @@ import (
 const (
 	maxText    = 64
 	maxNode    = 255
-	maxMinute  = 1<<32 - 60 // ClickHouse's DateTime
+	maxMinute  = 1<<32 - 60 // what ClickHouse's DateTime can hold
 	minuteSpan = 60
 )
 

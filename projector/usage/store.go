@@ -45,7 +45,7 @@ func (c *ClickHouse) Check(ctx context.Context) error {
 // Retryable reports whether the server may take the same rows later.
 func (c *ClickHouse) Retryable(err error) bool { return clickhouse.Retryable(err) }
 
-// Insert makes the rows durable, as one block.
+// Insert makes the rows durable, in one INSERT.
 func (c *ClickHouse) Insert(ctx context.Context, rows []*eventspb.Usage) error {
 	return clickhouse.InsertRows(ctx, c.conn, c.database, table, columns(), len(rows), func(add func(...any) error) error {
 		for _, r := range rows {

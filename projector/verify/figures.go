@@ -13,7 +13,7 @@ import (
 // buckets describes a table of prices or volumes, whose rows are made of all legs of a time instead
 // of one record.
 type buckets struct {
-	// length of a bucket.
+	// length is the length of a bucket.
 	length time.Duration
 	// reach is how old a leg may be to count in a bucket, measured back from the bucket's start.
 	reach time.Duration
@@ -63,12 +63,14 @@ func FigureTables() (list []string) {
 	return list
 }
 
-// Figures compares tables of prices and volumes. The expected database holds the legs of the log,
-// valued. A bucket is compared only if the log has every leg that counts in it: legs expire from
-// the log after 30 days, and a running node stores and values new ones.
+// Figures compares the tables of prices and volumes with those of the expected database, which are
+// made from the legs in the log. A difference counts only if the log has all legs of that bucket.
+// The log lacks old legs, which expire after 30 days. It may lack the newest ones too, because a
+// running node goes on storing and valuing legs.
 func (v *Verifier) Figures(ctx context.Context, tables []string) (reports []*TableReport, err error) {
-	// Minutes may be valued while the tables are compared, and others may get legs: so it is asked
-	// before and after that which are open. An error counts only where rows differ.
+	// While the tables are compared, minutes may be valued and others may get legs. So the open
+	// minutes are read before and after the comparison. If they cannot be read, that is an error
+	// only if rows differ.
 	before, unknown := v.openMinutes(ctx)
 	for _, s := range figureSpecs() {
 		if !slices.Contains(tables, s.table) {

@@ -123,7 +123,7 @@ func (p *Projection) Finish(ctx context.Context, group string, revalue bool) err
 	if group == schemas.GroupSwaps && revalue && p.wants("swaps_raw", "swap_minutes_raw") {
 		// The log has no partition -1, so no offset of a real one changes.
 		err := p.conn.Exec(ctx, "INSERT INTO "+p.database+".swap_minutes_raw (minute, partition, touched) SELECT DISTINCT toStartOfMinute(block_time), -1, "+
-			"toUnixTimestamp64Milli(now64(3)) FROM "+p.database+".swaps_raw WHERE toUnixTimestamp(block_time) > 0"+p.slots())
+			"toUnixTimestamp64Milli(now64(3)) FROM "+p.database+".swaps_raw WHERE toUnixTimestamp(block_time) > 0"+p.slotCondition())
 		if err != nil {
 			return fmt.Errorf("have minutes valued again: %w", err)
 		}
@@ -131,7 +131,7 @@ func (p *Projection) Finish(ctx context.Context, group string, revalue bool) err
 	return nil
 }
 
-func (p *Projection) slots() string {
+func (p *Projection) slotCondition() string {
 	if p.To == 0 {
 		return ""
 	}

@@ -43,7 +43,9 @@ func (s *spec) where(database string) string {
 	return " WHERE generation = (SELECT max(generation) FROM " + database + "." + s.table + ")"
 }
 
-// perRange returns how many slots, or seconds of buckets, are compared as one range.
+// perRange returns the length of the ranges that are compared. Most tables are compared in ranges
+// of so many slots. A table of buckets has Unix seconds in place of slots, and a range is one
+// bucket.
 func (s *spec) perRange(slots uint64) uint64 {
 	if s.buckets == nil {
 		return slots

@@ -117,7 +117,7 @@ func (r *TableReport) judge(outdated bool) {
 	case len(r.BrokenParts) > 0:
 		r.State = Differs
 	case outdated:
-		// What to rebuild cannot be told from what is to come.
+		// Rows that are missing cannot be told from rows that are not made anew yet.
 		r.State, r.Findings = Outdated, []Finding{}
 	case len(r.Findings) > 0:
 		r.State = Differs
@@ -242,8 +242,8 @@ func (v *Verifier) sums(ctx context.Context, database string, s *spec) (rows uin
 	return rows, fmt.Sprintf("%016x", sum), err
 }
 
-// rangeSums does the same for each range of slots. The key of the result is the slot divided by the
-// length of a range.
+// rangeSums does what sums does, for each range of slots. The key of the result is the slot divided
+// by the length of a range.
 func (v *Verifier) rangeSums(ctx context.Context, database string, s *spec) (map[uint64]rangeSum, error) {
 	sums := map[uint64]rangeSum{}
 	err := clickhouse.Each(ctx, v.conn, func(rows driver.Rows) error {
@@ -269,9 +269,9 @@ func among(numbers []uint64) string {
 }
 
 // missing returns a finding for each of the ranges in which expected rows are neither there nor in
-// a later state. total is the number of expected rows, and expected has that of each range. missing
-// divides the rows by a hash of their keys into shards of some 500,000 rows, because a statement
-// holds a whole shard in memory.
+// a later state. total is the number of expected rows, and expected has the number for each range.
+// missing divides the rows by a hash of their keys into shards of some 500,000 rows, because a
+// statement holds a whole shard in memory.
 //
 // In the query, e are the expected rows and a the actual ones. Each has the key k, the order o,
 // which is higher for a later state of a row, and the hash h of all columns.

@@ -23,11 +23,11 @@ type Gap struct {
 
 // Coverage is what has been ingested. The zero value means nothing.
 type Coverage struct {
-	// FromSlot and ToSlot are the lowest and highest slot whose block is ingested, in part at
-	// least, or was before the log lost records of it.
+	// FromSlot and ToSlot are the lowest and highest slot whose block is ingested, at least in
+	// part, or was ingested before the log lost records of it.
 	FromSlot uint64 `json:"from_slot"`
 	ToSlot   uint64 `json:"to_slot"`
-	// Gaps are between the two, ascending, never adjacent, never nil.
+	// Gaps are between FromSlot and ToSlot, ascending, never adjacent, never nil.
 	Gaps []Gap `json:"gaps"`
 }
 

@@ -19,7 +19,7 @@ func (b *Builder) Add(mint pubkey.Key, state *registry.State) {
 	b.next++
 }
 
-// Root returns the root of the added mints, as one of a slot.
+// Root returns the root of the added mints, for the given slot.
 func (b *Builder) Root(slot uint64) Root {
 	b.init()
 	return b.tree.Root(slot)

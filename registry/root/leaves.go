@@ -142,7 +142,8 @@ func (l *leaves) newCell() uint32 {
 	return l.used
 }
 
-// placed is a leaf with the number of its place within the group: that of version 2's bucket.
+// placed is a leaf and its place within the group, from 0 to fanOut-1: child is the number of its
+// bucket in version 2.
 type placed struct {
 	leaf  Sum
 	child uint8

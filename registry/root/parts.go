@@ -5,8 +5,8 @@ import "github.com/mintlake/mintlake/schemas/pubkey"
 // MaxParts is the most parts that a registry can be divided into.
 const MaxParts = 1 << 12
 
-// Divider tells mints' parts. Parts are ranges of groups, so equal numbers of parts give the same
-// division everywhere. It must not be used concurrently.
+// Divider says which part each mint belongs to. Parts are ranges of groups, so equal numbers of
+// parts give the same division everywhere. It must not be used concurrently.
 type Divider struct {
 	encoder encoder
 	parts   uint32
@@ -28,7 +28,7 @@ type Parts struct {
 	tree   *Tree
 }
 
-// NewParts returns a root of no part yet; atSlot is that of all replays.
+// NewParts returns a Parts to which no part was added. All replays must have been made with atSlot.
 func NewParts(atSlot uint64) *Parts { return &Parts{atSlot: atSlot, tree: NewTree()} }
 
 // Add adds a part: a replay of all facts about its mints. Each part may be added only once.
@@ -37,7 +37,7 @@ func (p *Parts) Add(part *Replay) {
 	p.tree.take(part.tree())
 }
 
-// Root is what Replay.Root of all facts would return.
+// Root returns what Replay.Root would return for all facts.
 func (p *Parts) Root() Root {
 	slot := p.atSlot
 	if slot == EverySlot {
@@ -60,7 +60,7 @@ func (t *Tree) take(other *Tree) {
 		for version := range t.nodes {
 			copy(t.nodes[version].digests(0, group, 1), other.nodes[version].digests(0, group, 1))
 		}
-		t.wait(1, group>>fanBits)
+		t.markStale(1, group>>fanBits)
 	}
 	t.leaves.count += other.Len()
 }

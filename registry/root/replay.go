@@ -74,8 +74,9 @@ func (r *Replay) Root() Root {
 	return tree.Root(slot)
 }
 
-// highest returns the highest slot of the facts added, less those that were taken back. One of the
-// facts that hold has it: whatever beats a fact, or makes it dead, is not of an earlier slot.
+// highest returns the highest slot of the facts added, less those that were taken back. It looks at
+// the facts that hold only: a fact that beats another one, or makes it dead, is not of an earlier
+// slot.
 func (r *Replay) highest() (slot uint64) {
 	for _, state := range r.states {
 		slot = max(slot, Highest(state.Facts()))

@@ -11,7 +11,7 @@ type Root struct {
 	Slot uint64
 	// Tokens is the number of elements: the members of the registry.
 	Tokens int
-	// Hash is that of version 1, and HashV2 that of version 2. Both cover the same elements.
+	// Hash is the hash of version 1, and HashV2 that of version 2. Both cover the same elements.
 	Hash, HashV2 Sum
 }
 
@@ -19,7 +19,7 @@ type Root struct {
 // nodes of different releases have one in common (docs/decisions/0036).
 const Versions = 2
 
-// Default is the version that is meant where none is said: the one that all releases have.
+// Default is the version that is meant where none is named: all releases have it.
 const Default = 1
 
 // HashOf returns the hash of a version; false if there is no such version.

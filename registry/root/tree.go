@@ -114,18 +114,18 @@ func (t *Tree) Add(number uint32, mint pubkey.Key, state *registry.State) {
 // put is Put for a leaf. It removes the element if leaf is nothing.
 func (t *Tree) put(number, place uint32, leaf *Sum) {
 	if t.leaves.put(number, place, leaf) {
-		t.wait(0, place>>fanBits)
+		t.markStale(0, place>>fanBits)
 	}
 }
 
 // add is Add for a leaf.
 func (t *Tree) add(number, place uint32, leaf *Sum) {
 	t.leaves.add(number, place, leaf)
-	t.wait(0, place>>fanBits)
+	t.markStale(0, place>>fanBits)
 }
 
-// wait marks a node as out of date.
-func (t *Tree) wait(level int, node uint32) {
+// markStale marks a node as out of date: Work hashes it again.
+func (t *Tree) markStale(level int, node uint32) {
 	word, bit := &t.waits[level][node/64], uint64(1)<<(node%64)
 	if *word&bit == 0 {
 		*word |= bit
@@ -170,7 +170,7 @@ func (t *Tree) rehash(level int, node uint32) {
 		}
 	}
 	if changed && level < depth {
-		t.wait(level+1, node>>fanBits)
+		t.markStale(level+1, node>>fanBits)
 	}
 }
 

@@ -1,14 +1,15 @@
 // Package checkpoint is the file in which a node keeps its copy of the registry for the next start.
 //
-// In: sections of bytes and of numbers, and a text about them. Out: a file, and the sections again.
+// In: sections of bytes and of numbers, and a value about them. Out: a file, and the sections
+// again.
 // Guarantees: pure but for the file. What a Reader returns was compared with its checksum first,
 // and no length in the file makes it allocate more than the file has bytes. The checksums tell
 // damage, not forgery: whoever may write the file can make a node serve what it says.
 //
 // The form: blocks, the directory, the trailer. A block has a CRC-32C and up to blockSize bytes of
-// one section; each but the section's last is full. The checksum covers the block's place too, so
-// that blocks that change places are found. The directory is JSON, in blocks like a section. The
-// trailer has the directory's place and length, a checksum of both, and magic.
+// one section; each but the section's last is full. The checksum covers the block's offset too, so
+// that a block at another place of the file is found. The directory is JSON, in blocks like a
+// section. The trailer has the directory's place and length, a checksum of both, and magic.
 package checkpoint
 
 import (
@@ -20,7 +21,7 @@ import (
 )
 
 const (
-	// blockSize is how many bytes a checksum covers. Two readers hold one block each.
+	// blockSize is how many bytes a checksum covers. A Reader holds one block in memory.
 	blockSize = 1 << 20
 	// blockHead is the checksum in front of a block.
 	blockHead = 4
@@ -37,7 +38,7 @@ var ErrDamaged = errors.New("the checkpoint is damaged")
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// checksum returns that of a block at an offset of the file.
+// checksum returns the checksum of the block that begins at an offset of the file.
 func checksum(offset int64, block []byte) uint32 {
 	var place [8]byte
 	binary.LittleEndian.PutUint64(place[:], uint64(offset))

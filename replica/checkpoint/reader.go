@@ -35,10 +35,10 @@ func Open(path string) (*File, error) {
 // Close closes the file. What was read stays.
 func (f *File) Close() error { return f.file.Close() }
 
-// Size is that of the file in bytes.
+// Size returns the size of the file in bytes.
 func (f *File) Size() int64 { return f.size }
 
-// About reads what the writer told.
+// About unmarshals the value that the function sections returned when the file was written.
 func (f *File) About(into any) error {
 	if err := json.Unmarshal(f.about, into); err != nil {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
@@ -69,15 +69,15 @@ func (f *File) readDirectory() error {
 	if err != nil {
 		return err
 	}
-	text, told := r.take(int(length)), directory{}
+	text, read := r.take(int(length)), directory{}
 	if r.err != nil {
 		return r.err
 	}
-	if err := json.Unmarshal(text, &told); err != nil {
+	if err := json.Unmarshal(text, &read); err != nil {
 		return fmt.Errorf("%w: its directory: %w", ErrDamaged, err)
 	}
-	f.about = told.About
-	for _, each := range told.Sections {
+	f.about = read.About
+	for _, each := range read.Sections {
 		f.sections[each.Name] = each
 	}
 	return nil
@@ -123,7 +123,8 @@ func (r *Reader) End() error {
 	return r.err
 }
 
-// Refuse ends the reading: what was read cannot be, for the reason that what tells.
+// Refuse makes Err return ErrDamaged and ends the reading. The caller has read a value that cannot
+// be right, and what says why.
 func (r *Reader) Refuse(what string) { r.damaged(what) }
 
 func (r *Reader) damaged(what string) {
@@ -219,7 +220,7 @@ func (r *Reader) Bytes() []byte {
 	return r.take(int(size))
 }
 
-// ListOf reads a list that List has written. T must be of the same form as then.
+// ListOf reads a list that List has written. T must have the memory layout that List's T had.
 func ListOf[T any](r *Reader) []T {
 	var one T
 	count := r.Number()

@@ -34,8 +34,8 @@ type Writer struct {
 	err      error
 }
 
-// Write writes a checkpoint to a file, durably: see durable.ReplaceWith. Sections writes the
-// sections and returns what the reader shall be told about them, to be kept as JSON. It returns the
+// Write writes a checkpoint to a file, durably: see durable.ReplaceWith. sections writes the
+// sections and returns a value about them, which is kept as JSON for File.About. Write returns the
 // size of the file. When ctx ends, or sections returns an error, the old file stays.
 func Write(ctx context.Context, path string, sections func(w *Writer) (about any, err error)) (size int64, err error) {
 	err = durable.ReplaceWith(path, func(out io.Writer) error {
@@ -80,19 +80,19 @@ func (w *Writer) Write(part []byte) (int, error) {
 func (w *Writer) Number(n uint64) {
 	var text [8]byte
 	binary.LittleEndian.PutUint64(text[:], n)
-	_, _ = w.Write(text[:]) // the error stays
+	_, _ = w.Write(text[:]) // w keeps the error
 }
 
 // Bytes appends a text after its length.
 func (w *Writer) Bytes(text []byte) {
 	w.Number(uint64(len(text)))
-	_, _ = w.Write(text) // the error stays
+	_, _ = w.Write(text) // w keeps the error
 }
 
 // List appends a list of numbers, or of structs of numbers without gaps, as it lies in memory.
 func List[T any](w *Writer, list []T) {
 	w.Number(uint64(len(list)))
-	_, _ = w.Write(memoryOf(list)) // the error stays
+	_, _ = w.Write(memoryOf(list)) // w keeps the error
 }
 
 // Err returns the first error of writing.
@@ -124,7 +124,7 @@ func (w *Writer) put(part []byte) {
 	w.err = pause.For(w.ctx, due-time.Since(w.begun))
 }
 
-// finish writes directory and trailer.
+// finish writes the directory and the trailer.
 func (w *Writer) finish(about any) error {
 	w.flush()
 	var told directory
@@ -139,7 +139,7 @@ func (w *Writer) finish(about any) error {
 	}
 	offset, length := w.offset, text.Len()
 	w.Section("")
-	_, _ = w.Write(text.Bytes()) // the error stays
+	_, _ = w.Write(text.Bytes()) // w keeps the error
 	w.flush()
 	trailer := binary.LittleEndian.AppendUint64(nil, uint64(offset))
 	trailer = binary.LittleEndian.AppendUint64(trailer, uint64(length))

@@ -34,15 +34,15 @@ type Rows interface {
 
 // Evidence is what is known. It is part of the API's responses.
 type Evidence struct {
-	// Skeleton of the symbol, see Skeletons; empty when the token has no symbol, and then all but
-	// Signals is zero.
+	// Skeleton is the skeleton of the symbol, see Skeletons. It is empty when the token has no
+	// symbol. Then all other fields but Signals are zero.
 	Skeleton string `json:"skeleton"`
 	// Sharing counts the tokens whose symbols have this skeleton, this one included.
 	Sharing int `json:"sharing"`
 	// RankByVolume is the token's place among them, from 1: volume descending (unknown last), then
 	// first_seen_at ascending (unknown last), then mint.
 	RankByVolume int `json:"rank_by_volume"`
-	// RankByAge is the same by first_seen_at (unknown last), then mint.
+	// RankByAge is the token's place in the order by first_seen_at (unknown last), then mint.
 	RankByAge int `json:"rank_by_age"`
 	// Canonical is the mint of rank 1 by volume.
 	Canonical pubkey.Key `json:"canonical"`
@@ -97,14 +97,15 @@ func New(rows Rows) (*Index, error) {
 	}, nil
 }
 
-// hashKey is that of the hashes of skeletons. It is secret, so that nobody can make two skeletons
-// of one hash. Hashes are kept in checkpoints, so they cannot be maphash's, whose key is not told.
+// hashKey is the key of the hashes of skeletons. It is secret, so that nobody can make two
+// skeletons with one hash. maphash would not do: checkpoints keep the hashes, and maphash does not
+// tell its key.
 type hashKey struct{ first, second uint64 }
 
 func (k hashKey) of(text string) uint64 { return siphash.Hash(k.first, k.second, []byte(text)) }
 
-// Apply implements replica.Listener. Readers wait for one change at most. It does not call Rows, as
-// the caller may hold locks of theirs.
+// Apply implements replica.Listener. Readers wait for one change at most. It does not call Rows,
+// because the caller may hold locks that Rows takes.
 func (x *Index) Apply(changes []replica.Change) {
 	x.Filled()
 	x.each(changes)
@@ -142,7 +143,7 @@ func (x *Index) set(id uint32, next traits) {
 		return
 	}
 	if renamed := *place; place.symbol != 0 {
-		if renamed.name = next.name; renamed == next { // the order stays
+		if renamed.name = next.name; renamed == next { // only the name differs: the order stays
 			x.groups.rename(x, id, next.name)
 			return
 		}
@@ -193,7 +194,7 @@ func (x *Index) byVolume(a, b uint32) bool {
 func (x *Index) byAge(a, b uint32) bool {
 	p, q := x.at(a), x.at(b)
 	if p.age != q.age {
-		return p.age-1 < q.age-1 // 0, unknown, wraps to the end
+		return p.age-1 < q.age-1 // 0, which is unknown, wraps to the highest number
 	}
 	if p.mint != q.mint {
 		return p.mint < q.mint

@@ -9,8 +9,8 @@ import (
 	"github.com/mintlake/mintlake/replica"
 )
 
-// While a registry loads, tokens are only collected. Filled sorts them and makes all groups at
-// once. Inserted one by one, each token would move those that stand after it in its group.
+// While a registry loads, tokens are only collected. Filled sorts them and makes each group in one
+// step. If tokens were inserted one by one, each would move those that stand after it in its group.
 
 // Fill implements replica.Filler: it replaces Apply while the registry loads. Until Filled, each
 // token counts as the only one with its symbol. An index that has groups already takes the changes
@@ -55,13 +55,13 @@ type grouped struct {
 	id     uint32
 }
 
-// share returns the tokens of the groups whose hash modulo of is which: group by group, each in the
-// order of volume.
-func (x *Index) share(which, of uint64) []grouped {
+// share returns the tokens of one of count shares of the groups: those whose hash modulo count is
+// index. They come group by group, each group in the order of volume.
+func (x *Index) share(index, count uint64) []grouped {
 	var share []grouped
 	for number, chunk := range x.chunks {
 		for i := range chunk {
-			if symbol := chunk[i].symbol; symbol != 0 && symbol%of == which {
+			if symbol := chunk[i].symbol; symbol != 0 && symbol%count == index {
 				share = append(share, grouped{symbol, uint32(number<<chunkBits | i)})
 			}
 		}

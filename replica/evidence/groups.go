@@ -13,7 +13,7 @@ const smallGroup = 32
 
 // groups are the tokens by their symbols' hashes.
 type groups struct {
-	// of has the row id of the only token, or manyBit and an index in many.
+	// of has an entry for each hash: the row id of the only token, or manyBit and an index in many.
 	of   map[uint64]uint32
 	many []group
 	free []uint32 // indexes in many of empty groups
@@ -41,7 +41,7 @@ type sharers struct{ count, first uint32 }
 type place struct {
 	size, byVolume, byAge int
 	canonical             uint32
-	// copied: a token before it has the same name.
+	// copied: a token before it in the order of volume has the same name.
 	copied bool
 }
 
@@ -146,7 +146,9 @@ func (m *group) addName(x *Index, id uint32) {
 	m.names[name] = s
 }
 
-// removeName takes a token out of names. It is no longer in byVolume, or will have another name.
+// removeName takes a token out of names. The caller has already removed the token from byVolume, or
+// gives it another name next. In the second case byVolume still has it: the search for the name's
+// new first token skips it.
 func (m *group) removeName(x *Index, id uint32) {
 	name := x.at(id).name
 	s, known := m.names[name]

@@ -105,8 +105,9 @@ func (x *Index) homoglyph(l *look) bool {
 	return plain(l.token.Name) != plain(l.canonical.Name) && x.skeletons.Text(l.token.Name) == x.skeletons.Text(l.canonical.Name)
 }
 
-// plain returns a text without what nobody would call a difference: case, compatibility forms,
-// leading $ and #, white space around. Each run of white space inside becomes one space.
+// plain returns a text without what nobody would call a difference between two texts: case,
+// compatibility forms, leading $ and #, white space around. Each run of white space inside becomes
+// one space.
 func plain(text string) string {
 	return blanks(strings.TrimLeft(search.Normalise(text), "$#"))
 }
@@ -169,6 +170,7 @@ func mixesScripts(text string) bool {
 		for _, r := range word {
 			seen |= scriptOf(r)
 		}
+		// seen&(seen-1) is not 0 if two bits are set or more.
 		return seen&^scriptLatin != 0 && seen&(seen-1) != 0 && seen != scriptLatin|scriptEastAsian
 	})
 }

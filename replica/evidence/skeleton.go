@@ -92,7 +92,8 @@ func (s *Skeletons) Text(text string) string {
 	return norm.NFD.String(out.String())
 }
 
-// asDisplayed drops characters that show nothing and replaces those that look like ASCII by it.
+// asDisplayed drops characters that show nothing, and replaces those whose prototype is ASCII by
+// that prototype.
 func (s *Skeletons) asDisplayed(text string) string {
 	var out strings.Builder
 	for _, r := range text {
@@ -118,7 +119,8 @@ func blanks(text string) string {
 	return text
 }
 
-// readTall replaces l by I or I by l where the letters around make a reader take it for the other.
+// readTall replaces l by I, or I by l, where a reader would take it for the other because of the
+// letters around it.
 func readTall(text string) string {
 	if !strings.ContainsAny(text, "lI") {
 		return text

@@ -36,10 +36,10 @@ func (a *arena) put(bytes []byte) span {
 	return s
 }
 
-// begin makes an empty chunk with room for length bytes the one that put appends to.
+// begin chooses the chunk that put appends to: an empty one with room for length bytes.
 func (a *arena) begin(length int) {
 	if len(a.chunks) > 0 && a.held[a.filling] == 0 {
-		a.leave(a.filling)
+		a.release(a.filling)
 	}
 	if last := len(a.empty) - 1; last >= 0 {
 		a.filling, a.empty = a.empty[last], a.empty[:last]
@@ -52,9 +52,9 @@ func (a *arena) begin(length int) {
 	}
 }
 
-// leave lists a chunk without strings as empty. It keeps the memory unless the chunk is an
-// oversized one or maxEmpty chunks are listed.
-func (a *arena) leave(chunk int) {
+// release adds a chunk without strings to empty. It keeps the chunk's memory unless the chunk is
+// larger than chunkSize or maxEmpty chunks are listed.
+func (a *arena) release(chunk int) {
 	if a.chunks[chunk] = a.chunks[chunk][:0]; len(a.empty) >= maxEmpty || cap(a.chunks[chunk]) > chunkSize {
 		a.chunks[chunk] = nil
 	}
@@ -76,6 +76,6 @@ func (a *arena) drop(s span) {
 	}
 	chunk := int(s.chunk)
 	if a.held[chunk]--; a.held[chunk] == 0 && chunk != a.filling {
-		a.leave(chunk)
+		a.release(chunk)
 	}
 }

@@ -59,14 +59,14 @@ func TestArenaUsesItsChunksAgain(t *testing.T) {
 // TestChangesGiveTheirRoomBack: half a million mints that changed once do not take memory for ever.
 func TestChangesGiveTheirRoomBack(t *testing.T) {
 	var cs changes
-	for number := range uint32((maxIdle + 2) * blockSize) {
+	for number := range uint32((maxIdle + 2) * slabSize) {
 		cs.begin(number, pubkey.Key{1}, []byte("a state"))
 	}
-	for number := range uint32((maxIdle + 2) * blockSize) {
+	for number := range uint32((maxIdle + 2) * slabSize) {
 		cs.end(cs.of(number))
 	}
 	require.Zero(t, cs.count)
-	require.Empty(t, cs.blocks)
+	require.Empty(t, cs.slabs)
 	require.Empty(t, cs.bytes.chunks)
 	require.Nil(t, cs.of(7))
 }

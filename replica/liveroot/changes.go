@@ -7,14 +7,14 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// changes are the mints that have changed, by number. Each fact of the fold looks up its mint, so
-// the lookup is in pages, which is faster than in a map. There may be half a million (maxDirty);
-// blocks and bytes have no pointers that the garbage collector would follow.
+// changes has a change for each mint that has changed, by the mint's number. Each fact of the fold
+// looks up its mint, so the lookup is in pages, which is faster than in a map. There may be half a
+// million (maxDirty); slabs and bytes have no pointers that the garbage collector would follow.
 type changes struct {
-	blocks []*[blockSize]change
-	free   []uint32 // places in blocks
-	count  int
-	// pages have each number's place in blocks plus 1; 0 for none. A page is made when the first of
+	slabs []*[slabSize]change
+	free  []uint32 // places in slabs
+	count int
+	// pages have each number's place in slabs plus 1; 0 for none. A page is made when the first of
 	// its mints changes.
 	pages [][]uint32
 	bytes arena
@@ -23,7 +23,7 @@ type changes struct {
 	packed []byte
 }
 
-// change is what the root does not know yet of a mint.
+// change is what the tracker keeps of a mint that has changed since the root knew its state.
 type change struct {
 	number uint32
 	mint   pubkey.Key
@@ -37,7 +37,8 @@ type change struct {
 	// sealed is true from when a slot is sealed until the tree is given the mint's state at that
 	// slot. Until then before and between are those of an earlier slot.
 	sealed bool
-	// late: a fact came after its slot was sealed, and may have changed the state there.
+	// late: a fact came whose slot was sealed before, or a fact came before the first Seal. So the
+	// state at the sealed slot may have changed.
 	late bool
 }
 
@@ -48,9 +49,9 @@ type between struct {
 }
 
 const (
-	pageBits  = 12
-	blockSize = 1 << 10
-	// maxIdle is how many blocks are kept when no change is left.
+	pageBits = 12
+	slabSize = 1 << 10
+	// maxIdle is how many slabs are kept when no change is left.
 	maxIdle = 32
 )
 
@@ -58,7 +59,7 @@ const (
 func (cs *changes) of(number uint32) *change {
 	if page := int(number >> pageBits); page < len(cs.pages) && cs.pages[page] != nil {
 		if at := cs.pages[page][number&(1<<pageBits-1)]; at != 0 {
-			return &cs.blocks[(at-1)/blockSize][(at-1)%blockSize]
+			return &cs.slabs[(at-1)/slabSize][(at-1)%slabSize]
 		}
 	}
 	return nil
@@ -67,9 +68,9 @@ func (cs *changes) of(number uint32) *change {
 // all iterates over the changes, in no particular order.
 func (cs *changes) all() iter.Seq[*change] {
 	return func(yield func(*change) bool) {
-		for _, block := range cs.blocks {
-			for i := range block {
-				if c := &block[i]; c.begun && !yield(c) {
+		for _, slab := range cs.slabs {
+			for i := range slab {
+				if c := &slab[i]; c.begun && !yield(c) {
 					return
 				}
 			}
@@ -94,23 +95,23 @@ func (cs *changes) begin(number uint32, mint pubkey.Key, before []byte) *change 
 	}
 	cs.pages[page][number&(1<<pageBits-1)] = at + 1
 	cs.count++
-	c := &cs.blocks[at/blockSize][at%blockSize]
+	c := &cs.slabs[at/slabSize][at%slabSize]
 	*c = change{number: number, mint: mint, before: cs.bytes.put(before), begun: true}
 	return c
 }
 
 func (cs *changes) grow() {
-	first := uint32(len(cs.blocks) * blockSize)
-	cs.blocks = append(cs.blocks, new([blockSize]change))
-	for at := first + blockSize; at > first; at-- {
+	first := uint32(len(cs.slabs) * slabSize)
+	cs.slabs = append(cs.slabs, new([slabSize]change))
+	for at := first + slabSize; at > first; at-- {
 		cs.free = append(cs.free, at-1)
 	}
 }
 
 // end forgets a change.
 func (cs *changes) end(c *change) {
-	if cs.count--; cs.count == 0 && len(cs.blocks) > maxIdle {
-		*cs = changes{}
+	if cs.count--; cs.count == 0 && len(cs.slabs) > maxIdle {
+		*cs = changes{} // frees the memory that many changes took
 		return
 	}
 	place := &cs.pages[c.number>>pageBits][c.number&(1<<pageBits-1)]
@@ -121,7 +122,7 @@ func (cs *changes) end(c *change) {
 	*c = change{}
 }
 
-// setBefore copies the state.
+// setBefore replaces c.before by a copy of state.
 func (cs *changes) setBefore(c *change, state []byte) {
 	was := c.before
 	c.before = cs.bytes.put(state)

@@ -22,8 +22,8 @@ type Config struct {
 	// Every is the distance of the slots that are sealed: Seal is called with its multiples and, at
 	// any time, with Highest.
 	Every uint64
-	// State appends the packed state of a mint, by its number, as it is now: with all facts that
-	// Change was told of.
+	// State appends the packed state of a mint, by its number, as it is now: with all facts of
+	// earlier calls of Change.
 	State func(dst []byte, number uint32) []byte
 }
 
@@ -88,14 +88,15 @@ func (t *Tracker) Change(number uint32, mint pubkey.Key, state []byte, facts []r
 			c = t.dirty.begin(number, mint, state)
 			c.top = t.sealed
 		}
+		// If the facts before this one wait for the same seal, place has done its work for them.
 		if bound := t.bound(slot); bound != c.top || bound == t.sealed && !c.late {
 			t.place(c, mint, bound, state, facts[:i], &facts[i])
 		}
 	}
 }
 
-// bound returns the slot of the first seal whose root has a fact of this slot: t.sealed if the fact
-// need not wait for a later seal.
+// bound returns the lowest slot whose seal brings a fact of the given slot into the root. It is
+// t.sealed if the fact need not wait for a later seal.
 func (t *Tracker) bound(slot uint64) uint64 {
 	if !t.holding || slot <= t.sealed {
 		return t.sealed
@@ -110,10 +111,10 @@ func (t *Tracker) bound(slot uint64) uint64 {
 // Every below it. slot must not be 0.
 func (t *Tracker) floor(slot uint64) uint64 { return (slot - 1) / t.cfg.Every * t.cfg.Every }
 
-// place keeps the states at seals to come that would be lost when the fact is folded. It lists the
-// state at the last seal that the fact is not in, unless the root or the list has it. To the listed
-// states from the fact's bound on it adds the fact. earlier are the facts before it in the batch,
-// which state lacks too.
+// place keeps the states that later seals need and that would be lost when the fact is folded. It
+// lists the mint's state at the last seal before the fact, unless that is the root's state or is
+// listed. It adds the fact to the listed states of bound and of later slots. earlier are the facts
+// before it in the batch, which state lacks too.
 func (t *Tracker) place(c *change, mint pubkey.Key, bound uint64, state []byte, earlier []registry.Fact, fact *registry.Fact) {
 	list, changed := t.dirty.betweens(c), false
 	floor := t.sealed
@@ -215,8 +216,8 @@ func (t *Tracker) Base(number uint32) ([]byte, bool) {
 	return nil, false
 }
 
-// SetBase gives the tracker the tree of the registry as it was at Rebase. Its numbers are those
-// that Change is told.
+// SetBase gives the tracker the tree of the registry as it was at Rebase. It has the mints under
+// the numbers that Change is called with.
 func (t *Tracker) SetBase(tree *root.Tree) {
 	t.tree, t.known = tree, true
 	t.Seal(t.wanted)
@@ -290,7 +291,7 @@ func (t *Tracker) Root() root.Root {
 func (t *Tracker) Highest() uint64 { return t.highest }
 
 // settle gives the tree a mint's state at the sealed slot: the first listed state at or after that
-// slot, or the present state if none is listed. Place lists the state before each fact that waits
+// slot, or the present state if none is listed. place lists the state before each fact that waits
 // for a later seal, so no such fact lies between. settle ends the change if no later state is left.
 func (t *Tracker) settle(c *change) {
 	list := t.dirty.betweens(c) // its states at some slots, but not its present one

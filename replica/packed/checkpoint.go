@@ -10,12 +10,13 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// form is the number of the packed form. Change it with the form, so that no state of an earlier
-// one is read from a checkpoint: TestTheFormIsTheOneThatItsNumberSays tells when.
+// form is the number of the packed form. Raise it whenever the form changes, so that no state in an
+// older form is read from a checkpoint. TestTheFormIsTheOneThatItsNumberSays fails if that was
+// forgotten.
 const form = 1
 
-// Form names the packed form, the dictionary included. States can be read by a build whose Form is
-// the same.
+// Form names the packed form, the dictionary included. A build can read the states of another build
+// whose Form is the same.
 func Form() string {
 	words := sha256.Sum256([]byte(strings.Join(dictionary, "\x00")))
 	return strconv.Itoa(form) + "-" + hex.EncodeToString(words[:8])
@@ -35,7 +36,7 @@ func (s *Shared) Save(w *checkpoint.Writer) {
 	}
 }
 
-// Load reads what Save wrote, into a Shared that has no values yet. The reader has the error.
+// Load reads what Save wrote, into a Shared that has no values yet. If it fails, r.Err returns why.
 func (s *Shared) Load(r *checkpoint.Reader) {
 	for _, in := range []*interner{s.strings, s.keys, s.shapes} {
 		count := r.Number()

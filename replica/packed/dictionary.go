@@ -22,12 +22,13 @@ const (
 
 // dictionary are strings that many texts of a registry contain, the most frequent first, 256 at
 // most: pieces of the JSON of registry.Offchain, Logo and ListEntry, and of the addresses of
-// metadata and images. It may change freely: nothing packed outlives a process.
+// metadata and images. Packed texts refer to words by their numbers, so a change of the list
+// changes Form, and older checkpoints are not read.
 var dictionary = []string{
 	`{"uri":"`, `","name":"`, `","symbol":"`, `","description":"`, `","image":"`, `","external_url":"`, `","extensions":{"twitter":"`,
 	`","website":"`, `"}}`, `{"url":"`, `","status":"ok"}`, "https://ipfs.io/ipfs/", "https://", "https://x.com/", `","extensions":{"telegram":"`,
 	`","twitter":"`, "https://t.me/", "https://arweave.net/", `"}`, "https://cf-ipfs.com/ipfs/", `.json`, ".com", ".png", `","extensions":{"website":"`, "https://pump.fun",
-	// Two bytes each from here on.
+	// In a packed text, each word from here on takes two bytes.
 	`","status":"broken"}`, `"},"tags":["`, `","tags":["`, `","`, `":"`, `"]}`, `{"name":"`, `","logo_uri":"`, `","decimals":`, `,"logo_uri":"`, `,"tags":["`,
 	`","extensions":{"coingeckoId":"`, `"],"extensions":{"coingeckoId":"`, `","telegram":"`, `","extensions":{"discord":"`, `","discord":"`,
 	"https://metadata.j7tracker.com/metadata/", "https://raw.githubusercontent.com/solana-labs/token-list/main/assets/mainnet/", "https://raw.githubusercontent.com/", "/logo.png",
@@ -43,9 +44,9 @@ var dictionary = []string{
 	`\u0026`, `\n`, `\"`, `. `, `, `,
 }
 
-// entry is a word of the dictionary, with two of its bytes that are compared first: the second, and
-// the one at offset. That is the one after "https://", with which many words begin, or the last of
-// a shorter word.
+// entry is a word of the dictionary, with two of its bytes that are compared before the whole word:
+// the second byte, and the byte at offset. offset is that of the byte after "https://", with which
+// many words begin, or of the last byte of a shorter word.
 type entry struct{ second, offset, atOffset, number uint8 }
 
 // wordsBy lists the dictionary's words by their first byte, the longest first.

@@ -2,8 +2,9 @@
 //
 // In: the facts of a mint's state. Out: bytes, and the facts again, the same to the last bit.
 // Guarantees: pure but for Shared, which only grows; any facts can be packed, also those of
-// registers that this version does not know, and any bytes as a value. What is packed is for the
-// memory of one process: the form may change with every version and is never stored.
+// registers that this version does not know, and any bytes as a value. The form may change with
+// every version: the checkpoint of package replica has packed states, and Form tells which builds
+// can read them.
 //
 // The form: the shape (for each fact its register, the kind of its value and which of the state's
 // positions it has), the positions, then items and values by their kinds. Shapes, authorities and
@@ -36,7 +37,7 @@ const (
 
 // Kinds of items.
 const (
-	itemKnown = iota
+	itemKnown = iota // its number in Shared
 	itemRaw
 	itemInstruction // schemas.InstructionID in hexadecimal
 )
@@ -44,16 +45,17 @@ const (
 const (
 	// hasItem is a bit of a shape's register byte: the fact has an item.
 	hasItem = 0x80
-	// otherRegister stands for it and all registers above: the register follows among the values.
-	otherRegister = 0x7f
-	// otherPosition stands for it and all higher indexes of positions: the index follows among the
+	// otherRegister stands for the register 0x7f and all above: the register follows among the
 	// values.
+	otherRegister = 0x7f
+	// otherPosition stands for the index 15 of a position and all above: the index follows among
+	// the values.
 	otherPosition = 15
-	// maxShape is the length up to which a shape gets a number in Shared. Longer ones are of busy
-	// mints, which have a fact for each instruction and share their shape with no other.
+	// maxShape is the length up to which a shape gets a number in Shared. Busy mints have longer
+	// shapes, with a fact for each instruction, which no other mint has.
 	maxShape = 128
-	// recentPositions is how many of a state's positions are compared with a fact's. A busy mint
-	// has very many, and all differ.
+	// recentPositions is how many of a state's latest positions are searched for the position of
+	// the next fact. A busy mint has very many positions, and all differ.
 	recentPositions = 16
 	// maxDigits is the length of the largest uint64 in decimal.
 	maxDigits = 20
@@ -66,8 +68,8 @@ type Writer struct {
 	positions []schemas.Position
 	shape     []byte
 	values    []byte
-	// copied are the packed texts of the previous state, still to be copied. stale is set when a
-	// text differs from the next of them.
+	// copied are the packed texts of the previous state that are not copied yet, in their order.
+	// stale is set when a text differs from the first of them.
 	copied []packedText
 	stale  bool
 }
@@ -150,8 +152,8 @@ func (w *Writer) fact(mint pubkey.Key, fact *registry.Fact) {
 }
 
 // position returns the index of the fact's position in the state's, and adds it if it is new. The
-// position of first seen is reversed (see schemas.Position.Reverse): then another fact often has
-// the same one.
+// position of RegisterFirstSeen is stored the other way round again (see schemas.Position.Reverse),
+// because another fact often has that position too.
 func (w *Writer) position(fact *registry.Fact) int {
 	position := fact.Position
 	if fact.Register == registry.RegisterFirstSeen {
@@ -225,8 +227,8 @@ func (w *Writer) copy(value string) byte {
 	return next.kind
 }
 
-// text appends value packed, after the length of that. It assumes that the length takes one byte,
-// and moves the packed text if it takes more.
+// text appends the packed text of value after its length. It assumes that the length takes one
+// byte, and moves the packed text if it takes more.
 func (w *Writer) text(value string) byte {
 	at := len(w.values)
 	w.values = append(w.values, 0) // the length, mostly one byte
@@ -293,8 +295,8 @@ func (w *Writer) appendPositions(dst []byte) []byte {
 		slot = position.Slot
 		if kind == withinSlot {
 			transaction, outer, inner, batch := schemas.SplitOrder(position.Order)
-			// Of 24 bits the highest says that the transaction's index is known. Inverted and moved
-			// to the lowest place, it leaves a small number.
+			// The highest of the 24 bits says that the transaction's index is known. It is inverted
+			// and moved to the lowest place, so that the number is small.
 			dst = binary.AppendUvarint(dst, transaction<<1&0xff_fffe|transaction>>23^1)
 			dst = binary.AppendUvarint(dst, outer)
 			dst = binary.AppendUvarint(dst, inner)

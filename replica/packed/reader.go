@@ -22,7 +22,7 @@ type Reader struct {
 	rest      []byte
 	// packedTexts are the texts that were read last, in their order.
 	packedTexts []packedText
-	// last is the last register of which texts are read.
+	// last is the highest register whose texts are read.
 	last registry.Register
 	// texts.out[mintFrom:mintTo] is the mint's text, once a value is the mint itself.
 	mintFrom, mintTo int32
@@ -138,7 +138,7 @@ func (r *Reader) readPositions() {
 	}
 }
 
-// fact reads one fact. first and second are its bytes of the shape.
+// fact reads one fact. first and second are its two bytes in the shape.
 func (r *Reader) fact(mint pubkey.Key, first, second byte) {
 	register := first &^ hasItem
 	if register == otherRegister {
@@ -179,7 +179,7 @@ func (r *Reader) part(kind partKind, from int) {
 	r.parts = append(r.parts, part{int32(len(r.facts) - 1), kind, int32(from), int32(len(r.texts.out))})
 }
 
-// value reads the value of a fact. What is no constant goes into texts.out.
+// value reads the value of a fact. Values that are no constants go into texts.out.
 func (r *Reader) value(fact *registry.Fact, mint pubkey.Key, kind byte) {
 	from := len(r.texts.out)
 	switch kind {
@@ -192,7 +192,7 @@ func (r *Reader) value(fact *registry.Fact, mint pubkey.Key, kind byte) {
 		fact.Value = "false"
 		return
 	case valueMint:
-		if r.mintFrom == r.mintTo { // made of the key once
+		if r.mintFrom == r.mintTo { // the text of the mint is made once a state
 			r.texts.out = mint.Append(r.texts.out)
 			r.mintFrom, r.mintTo = int32(from), int32(len(r.texts.out))
 		}

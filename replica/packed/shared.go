@@ -39,7 +39,8 @@ type interner struct {
 	seen [maxSeen]atomic.Uint32
 }
 
-// interned is what a number stands for: the bytes as packed and, of a key, their text.
+// interned is what a number stands for: the bytes as packed, and the text. Only for a key do the
+// two differ: the text is in base58.
 type interned struct{ bytes, text string }
 
 func newInterner() *interner {
@@ -57,7 +58,7 @@ func (in *interner) number(value []byte, text func() string) (uint32, bool) {
 		return n, ok
 	}
 	hash := maphash.Bytes(in.seed, value)
-	cell, mark := &in.seen[hash%maxSeen], uint32(hash>>32)|1
+	cell, mark := &in.seen[hash%maxSeen], uint32(hash>>32)|1 // an empty cell is 0
 	if cell.Load() != mark {
 		cell.Store(mark)
 		return 0, false
@@ -87,7 +88,7 @@ func (in *interner) add(value []byte, text func() string) (uint32, bool) {
 	return n, true
 }
 
-// of returns the string of a number that number has returned.
+// of returns the string of a number that the method number or add has returned.
 func (in *interner) of(n uint64) *interned {
 	return &in.chunks[n/internChunk].Load()[n%internChunk]
 }

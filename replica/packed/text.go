@@ -70,7 +70,8 @@ func (p *textPacker) append(dst []byte, text string) []byte {
 // minSpan is the length from which a value is remembered: a reference takes two bytes.
 const minSpan = 3
 
-// remember makes a value one that later ones can refer to.
+// remember adds a value to spans, so that later ones can refer to it, if it is long enough and
+// there is room.
 func (p *textPacker) remember(value string) {
 	if len(value) >= minSpan && len(p.spans) < maxSpans {
 		p.spans = append(p.spans, value)
@@ -104,9 +105,9 @@ func (p *textPacker) address(dst []byte, text string, mayRefer bool) ([]byte, in
 			return append(append(dst, codeCIDv0), raw[len(cidHead):]...), cidLength
 		}
 	case strings.HasPrefix(text, "bafkrei"):
-		return appendLetters(dst, codeRaw, text)
+		return appendCIDv1(dst, codeRaw, text)
 	case strings.HasPrefix(text, "bafybei"):
-		return appendLetters(dst, codeDAG, text)
+		return appendCIDv1(dst, codeDAG, text)
 	case run(text) == base64Length:
 		var digest [pubkey.Size]byte
 		if _, err := base64.RawURLEncoding.Strict().Decode(digest[:], []byte(text[:base64Length])); err == nil {
@@ -126,35 +127,35 @@ const (
 	// https://github.com/multiformats/cid
 	cidLength = 46
 	// A CIDv1 in base32: version 1, codec 0x55 (raw) or 0x70 (DAG-PB), then the multihash.
-	lettersLength = 59
-	base64Length  = 43
+	cidV1Length  = 59
+	base64Length = 43
 )
 
 // cidHead is the multihash of a CIDv0 before its digest.
 var cidHead = [2]byte{0x12, 0x20}
 
-// lettersOf are CIDv1's heads by their code.
-var lettersOf = map[byte][4]byte{codeRaw: {1, 0x55, 0x12, 0x20}, codeDAG: {1, 0x70, 0x12, 0x20}}
+// cidV1Heads has the bytes before the digest of a CIDv1, by its code.
+var cidV1Heads = map[byte][4]byte{codeRaw: {1, 0x55, 0x12, 0x20}, codeDAG: {1, 0x70, 0x12, 0x20}}
 
-var base32Letters = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+var base32Lower = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// appendLetters appends code and the digest of the CIDv1 that text begins with. It returns how long
-// that is in text, or 0 if encoding would not give the same letters again.
-func appendLetters(dst []byte, code byte, text string) ([]byte, int) {
-	if len(text) < lettersLength {
+// appendCIDv1 appends code and the digest of the CIDv1 that text begins with. It returns how long
+// the CID is in text, or 0 if encoding the digest would not give the same letters again.
+func appendCIDv1(dst []byte, code byte, text string) ([]byte, int) {
+	if len(text) < cidV1Length {
 		return dst, 0
 	}
 	var raw [40]byte
-	n, err := base32Letters.Decode(raw[:], []byte(text[1:lettersLength]))
-	if err != nil || n != 36 || [4]byte(raw[:4]) != lettersOf[code] {
+	n, err := base32Lower.Decode(raw[:], []byte(text[1:cidV1Length]))
+	if err != nil || n != 36 || [4]byte(raw[:4]) != cidV1Heads[code] {
 		return dst, 0
 	}
-	var again [lettersLength - 1]byte
+	var again [cidV1Length - 1]byte
 	// The letters have two bits more than the 36 bytes; the decoder ignores these.
-	if base32Letters.Encode(again[:], raw[:n]); string(again[:]) != text[1:lettersLength] {
+	if base32Lower.Encode(again[:], raw[:n]); string(again[:]) != text[1:cidV1Length] {
 		return dst, 0
 	}
-	return append(append(dst, code), raw[4:n]...), lettersLength
+	return append(append(dst, code), raw[4:n]...), cidV1Length
 }
 
 // run returns how many base64url characters text begins with. It stops at base64Length+2, which is
@@ -225,8 +226,9 @@ func (r *textReader) word(word string, first, from int, begun bool) (int, bool) 
 	return from, begun
 }
 
-// remember remembers the value from from to the end of out where the packer does. A text that
-// begins with a brace, at first, holds no value before the first word that opens one.
+// remember adds the value from the offset from to the end of out to spans, in the cases in which
+// textPacker adds it. first is where the text begins in out. If the text begins with a brace, it
+// holds no value before the first word that opens one.
 func (r *textReader) remember(first, from int) {
 	if len(r.out)-from < minSpan || len(r.spans) >= maxSpans || from == first && r.out[first] == '{' {
 		return
@@ -245,9 +247,9 @@ func (r *textReader) address(code byte, digest []byte) {
 		r.out = append(r.out, base58.Encode(append(cidHead[:], digest...))...)
 	default:
 		var raw [36]byte
-		head := lettersOf[code]
+		head := cidV1Heads[code]
 		copy(raw[:], head[:])
 		copy(raw[4:], digest)
-		r.out = base32Letters.AppendEncode(append(r.out, 'b'), raw[:])
+		r.out = base32Lower.AppendEncode(append(r.out, 'b'), raw[:])
 	}
 }

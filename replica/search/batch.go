@@ -6,7 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// Apply publishes all documents at once. Of two of one mint the later holds.
+// Apply publishes all documents in one version. If two documents have one mint, the later one
+// counts.
 func (x *Inverted) Apply(documents []Document) {
 	if len(documents) == 0 {
 		return
@@ -17,7 +18,7 @@ func (x *Inverted) Apply(documents []Document) {
 	x.apply(documents)
 }
 
-// apply publishes documents as one version. The writer holds the lock.
+// apply publishes documents as one version. The caller holds x.writer.
 func (x *Inverted) apply(documents []Document) {
 	b := x.newBatch()
 	last := make(map[uint32]int, len(documents))
@@ -81,7 +82,8 @@ func (b *batch) change(document *Document) {
 	if at.serial != 0 {
 		s := b.latest(at.serial)
 		if s.attributes[at.doc] == r.attributes && string(s.term(s.symbols[at.doc])) == r.symbol && string(s.term(s.names[at.doc])) == r.name {
-			// Most changes are not searched for: only the order may change.
+			// Most changes leave the text and the attributes as they are: then only the order may
+			// change.
 			if s.key(at.doc) != r.key || s.seenAt(at.doc) != r.seen {
 				b.draft(at.serial).reorder(at.doc, r.key, r.seen)
 			}
@@ -94,7 +96,7 @@ func (b *batch) change(document *Document) {
 	b.pending = append(b.pending, r)
 }
 
-// locationOf returns where a document is. It extends locations up to its row id.
+// locationOf returns where a document is. It extends locations up to that row id.
 func (x *Inverted) locationOf(id uint32) location {
 	for int(id) >= len(x.locations) {
 		x.locations = append(x.locations, location{})
@@ -128,14 +130,15 @@ func (b *batch) remove(id uint32) {
 	d.remove(at.doc)
 }
 
-// count adds by documents with these texts to the counts of short texts and of all.
-func (b *batch) count(symbol, name string, classic bool, by int) {
+// count adds delta to the number of documents, and to the counts of the short texts in symbol and
+// name.
+func (b *batch) count(symbol, name string, classic bool, delta int) {
 	if !b.ownShorts {
 		clone := *b.next.shorts
 		b.next.shorts, b.ownShorts = &clone, true
 	}
-	b.next.shorts.add(b.x.shorts.of(symbol, name), classic, by)
-	b.next.live += by
+	b.next.shorts.add(b.x.shorts.of(symbol, name), classic, delta)
+	b.next.live += delta
 }
 
 // publish makes the batch the current version.
@@ -169,7 +172,8 @@ type built struct {
 	from    []location
 }
 
-// inOrder returns a function that returns one row after the other in that order, then nil.
+// inOrder returns a function that returns the rows one after the other in the given order, then
+// nil.
 func inOrder(order []uint32, at func(i uint32) *row) func() *row {
 	return func() *row {
 		if len(order) == 0 {
@@ -181,11 +185,11 @@ func inOrder(order []uint32, at func(i uint32) *row) func() *row {
 	}
 }
 
-// build makes segments of at most most documents each. next returns the rows in the order of their
-// symbols, then nil; there are about count.
-func (x *Inverted) build(count, most int, next func() *row) (all []built) {
+// build makes segments of at most limit documents each. next returns the rows in the order of their
+// symbols, then nil. There are about count rows.
+func (x *Inverted) build(count, limit int, next func() *row) (all []built) {
 	for r := next(); r != nil; {
-		b := newBuilder(min(count, most))
+		b := newBuilder(min(count, limit))
 		for r != nil && b.add(r) {
 			r = next()
 		}

@@ -77,8 +77,8 @@ func usedWords(a, b *bitset) iter.Seq[int] {
 // hasBit returns whether n is in a bitmap.
 func hasBit(bitmap []uint64, n uint32) bool { return bitmap[n/64]>>(n%64)&1 != 0 }
 
-// setBits returns a bitmap for the numbers below numbers, with those in listed set.
-func setBits(numbers int, listed []uint32) []uint64 {
+// newBitmap returns a bitmap for the numbers below numbers, with the bits of those in listed set.
+func newBitmap(numbers int, listed []uint32) []uint64 {
 	bitmap := make([]uint64, (numbers+63)/64)
 	for _, n := range listed {
 		bitmap[n/64] |= 1 << (n % 64)
@@ -86,7 +86,7 @@ func setBits(numbers int, listed []uint32) []uint64 {
 	return bitmap
 }
 
-// countBits counts the numbers from, to (exclusive) of a bitmap.
+// countBits counts the numbers of a bitmap that are in [from, to).
 func countBits(bitmap []uint64, from, to uint32) int {
 	if from >= to {
 		return 0

@@ -5,9 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// A query of one or two letters or digits has no gram. The terms that contain it are found by
-// blocks of terms: each block is listed under the runes, and the pairs of runes, that occur in it.
-// The blocks listed are then read.
+// A query of one or two letters or digits requires no gram of the terms that contain it. These
+// terms are found by blocks of terms: each block is listed under the runes, and the pairs of runes,
+// that occur in it. A search reads the blocks that are listed under the query.
 
 // blockSize is how many terms a block has. The number of a block must fit 16 bits.
 const blockSize = 64

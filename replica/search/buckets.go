@@ -4,7 +4,7 @@ package search
 // other keys, so the caller must verify each.
 type buckets[T uint16 | uint32] struct {
 	mask  uint32
-	first []uint32
+	first []uint32 // where in items each bucket begins, and at the next place ends
 	items []T
 }
 
@@ -26,7 +26,7 @@ func bucketsFor(entries int) int {
 	return size
 }
 
-// newBuckets counts and fills. The items of a bucket keep their order.
+// newBuckets is a counting sort: the items of a bucket keep their order.
 func newBuckets[T uint16 | uint32](entries []bucketEntry[T]) buckets[T] {
 	size := bucketsFor(len(entries))
 	b := buckets[T]{mask: uint32(size - 1), first: make([]uint32, size+1), items: make([]T, len(entries))}

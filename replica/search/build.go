@@ -79,7 +79,7 @@ func (b *builder) number(text string) uint32 {
 	return b.terms.number(text)
 }
 
-// finish makes the segment. full: there were more rows than it takes.
+// finish makes the segment. full says that there were more rows than the segment takes.
 func (b *builder) finish(serial uint32, full bool) *segment {
 	c := b.columns
 	c.serial, c.full = serial, full
@@ -97,8 +97,8 @@ func (b *builder) finish(serial uint32, full bool) *segment {
 	return newSegment(c, b.keys, b.seen, b.classic)
 }
 
-// numberTerms gives the terms their numbers, in the order of their grams, and fills the
-// dictionary's texts and the gram index. It returns the final numbers of the provisional ones.
+// numberTerms gives the terms their numbers, in the order of how many grams they have, and fills
+// the dictionary's texts and the gram index. It returns the final numbers of the provisional ones.
 func (b *builder) numberTerms(c *columns) []uint32 {
 	b.terms.numbers = nil // frees memory for what follows
 	n := len(b.terms.texts)
@@ -167,7 +167,7 @@ func (b *builder) fillSymbols(c *columns, final []uint32) {
 	for i := range c.symbolTerms {
 		c.symbolDocs[i+1] += c.symbolDocs[i]
 	}
-	c.isSymbol = setBits(c.terms(), c.symbolTerms)
+	c.isSymbol = newBitmap(c.terms(), c.symbolTerms)
 }
 
 // fillNames fills the fields of the dictionary about names.

@@ -1,6 +1,6 @@
 package search
 
-// span is the range from, to (exclusive).
+// span is the range [from, to).
 type span struct{ from, to uint32 }
 
 // gramNumbers has the numbers of the grams of each term, with those of punctuation and forks, term
@@ -8,10 +8,10 @@ type span struct{ from, to uint32 }
 // just when a node needs the most memory.
 type gramNumbers struct {
 	pieces [][]uint32
-	lists  []span   // by term, counted through all pieces; none lies in two
+	lists  []span   // by term, counted through all pieces; no list lies in two pieces
 	counts []uint16 // by term, how many grams of pg_trgm it has
-	sizes  []uint32 // how many terms have each number
-	all    int      // numbers
+	sizes  []uint32 // by number, how many terms have that gram
+	all    int      // how many numbers all lists have
 	buf    []gram
 }
 
@@ -63,7 +63,7 @@ func (c *columns) fillPostings(order []uint32, lists *gramNumbers) {
 		first[i+1] = first[i] + size
 	}
 	c.grams.locate(first)
-	next := lists.sizes
+	next := lists.sizes // its memory: the sizes are not needed any more
 	copy(next, first)
 	c.postings = make([]uint32, lists.all)
 	for term, i := range order {
@@ -80,7 +80,7 @@ func (c *columns) fillPostings(order []uint32, lists *gramNumbers) {
 	c.bitmaps = make([]uint64, 0, len(c.bitmapLists)*c.words())
 	for i := range next {
 		if from, to := first[i], first[i+1]; hasBitmap(int(to-from), c.terms()) {
-			c.bitmaps = append(c.bitmaps, setBits(c.terms(), c.postings[from:to])...)
+			c.bitmaps = append(c.bitmaps, newBitmap(c.terms(), c.postings[from:to])...)
 		}
 	}
 }

@@ -44,8 +44,9 @@ func (x *Inverted) Forget() {
 	}
 }
 
-// pageKeyOf returns the key of a query's page; false if it is not to be cached: queries with
-// filters are seldom repeated, walks never, and figures change without a new version.
+// pageKeyOf returns the key of a query's page; false if it is not to be cached. Queries with
+// filters are seldom repeated, pages in the order of mints never, and figures change without a new
+// version.
 func pageKeyOf(query *Query) (pageKey, bool) {
 	f := &query.Filter
 	plain := f.Extensions == nil && f.NotExtensions == nil && f.Tag == "" && f.Launchpad == "" && f.MinVolume == nil && f.CreatedAfter == nil && f.Passes == nil

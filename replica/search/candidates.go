@@ -1,7 +1,7 @@
 package search
 
-// manyContaining is the number of terms that contain the text from which on the similarity of all
-// terms is counted at once.
+// manyContaining is how many terms must contain the text for shareAll to be used: it counts in one
+// pass how many grams each term of the segment shares with the text.
 const manyContaining = 1024
 
 // candidates are the second stage of a search: the terms of one segment that match a plan. They are
@@ -31,7 +31,7 @@ type candidates struct {
 	counts [windowTerms]uint16
 	sliced []slicedCount
 	terms  []uint32
-	unsure bitset
+	unsure bitset // terms that have a fork inside the text, see findContaining
 }
 
 // find finds the candidates of a segment.

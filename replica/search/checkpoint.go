@@ -9,12 +9,12 @@ import (
 )
 
 // Form is the number of the form in which Saved writes segments. It includes the rules by which
-// texts become terms and grams: change it with any of them, as TestTheFormIsTheOneThatItsNumberSays
-// tells.
+// texts become terms and grams. Raise it whenever one of these changes:
+// TestTheFormIsTheOneThatItsNumberSays fails if that was forgotten.
 const Form = 1
 
-// Saved is the index at one moment, to be written by and by. It keeps the memory of that moment's
-// segments.
+// Saved is the index at one moment. Save may write it while the index changes. It keeps the memory
+// of that moment's segments.
 type Saved struct{ version *version }
 
 // Checkpoint returns the index as it is now, with every document that Apply was given. It must not
@@ -162,7 +162,7 @@ type Loaded struct {
 	locations  []location
 }
 
-// Load reads what Save wrote. The row ids must be below rows. The reader has the error.
+// Load reads what Save wrote. The row ids must be below rows. If it fails, r.Err returns why.
 func Load(r *checkpoint.Reader, rows int) *Loaded {
 	l := &Loaded{version: &version{shorts: &shortCounts{}}, attributes: attributeTable{numbers: map[string]uint32{}}, locations: make([]location, rows)}
 	for count := r.Number(); count > 0 && r.Err() == nil; count-- {
@@ -195,8 +195,7 @@ func allBelow(list []uint32, limit int) bool {
 	return len(list) == 0 || int(slices.Max(list)) < limit
 }
 
-// Adopt makes the index the one that was read. It must be empty, and gets what l has: l must not be
-// used any more.
+// Adopt gives the index, which must be empty, what Load has read. l must not be used any more.
 func (x *Inverted) Adopt(l *Loaded) {
 	x.writer.Lock()
 	defer x.writer.Unlock()

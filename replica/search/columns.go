@@ -45,9 +45,9 @@ func (c *columns) findMint(mint pubkey.Key) int {
 	return sort.Search(len(c.byMint), func(i int) bool { return pubkey.Compare(c.mints[c.byMint[i]], mint) >= 0 })
 }
 
-// behind returns the place in byMint of the first mint whose text is behind the cursor.
-func (c *columns) behind(cursor string) int {
-	if mint, err := pubkey.Parse(cursor); err == nil { // as every cursor is that a page has
+// after returns the place in byMint of the first mint whose base58 text comes after the cursor.
+func (c *columns) after(cursor string) int {
+	if mint, err := pubkey.Parse(cursor); err == nil { // every cursor that Search returns is a mint
 		return sort.Search(len(c.byMint), func(i int) bool { return pubkey.Compare(c.mints[c.byMint[i]], mint) > 0 })
 	}
 	return sort.Search(len(c.byMint), func(i int) bool { return c.mints[c.byMint[i]].String() > cursor })
@@ -72,7 +72,7 @@ type dictionary struct {
 	nameSymbols []uint32 // the symbols of nameDocs
 	nameFirst   []uint32 // where a term's begin in nameDocs, and at the next place end
 
-	// Terms that are symbols, the name of one document, and of several.
+	// Bitmaps of the terms that are symbols, that are the name of one document, and of several.
 	isSymbol, isNameOnce, isNameOften []uint64
 }
 
@@ -83,7 +83,7 @@ func (d *dictionary) words() int { return (d.terms() + 63) / 64 }
 
 func (d *dictionary) term(t uint32) []byte { return d.text[d.ends[t]:d.ends[int(t)+1]] }
 
-// docsOfSymbol returns the documents from, to (exclusive) that have the term as symbol.
+// docsOfSymbol returns the range [from, to) of the documents that have the term as symbol.
 func (d *dictionary) docsOfSymbol(t uint32) (from, to uint32) {
 	rank := d.symbolRanks[t]
 	if rank == none {
@@ -92,8 +92,8 @@ func (d *dictionary) docsOfSymbol(t uint32) (from, to uint32) {
 	return d.symbolDocs[rank], d.symbolDocs[rank+1]
 }
 
-// docsOfName returns the range from, to (exclusive) in nameDocs and nameSymbols of the documents
-// that have the term as name.
+// docsOfName returns the range [from, to) in nameDocs and nameSymbols of the documents that have
+// the term as name.
 func (d *dictionary) docsOfName(t uint32) (from, to uint32) {
 	return d.nameFirst[t], d.nameFirst[int(t)+1]
 }
@@ -106,7 +106,7 @@ func (d *dictionary) termsWith(grams int) int {
 	return int(d.withGrams[grams])
 }
 
-// prefixRange returns the range from, to (exclusive) of the sorted terms that begin with prefix.
+// prefixRange returns the range [from, to) of the sorted terms that begin with prefix.
 func (d *dictionary) prefixRange(sorted []uint32, prefix []byte) (from, to int) {
 	from = sort.Search(len(sorted), func(i int) bool { return bytes.Compare(d.term(sorted[i]), prefix) >= 0 })
 	to = from + sort.Search(len(sorted)-from, func(i int) bool { return !bytes.HasPrefix(d.term(sorted[from+i]), prefix) })
@@ -220,7 +220,8 @@ func (t *gramTable) grow() {
 	}
 }
 
-// locate ends the numbering: the postings of a number are from first[number] to first[number+1].
+// locate ends the numbering of the grams. Each entry gets the range of its postings, which is from
+// first[number] to first[number+1].
 func (t *gramTable) locate(first []uint32) {
 	for i := range t.entries {
 		if e := &t.entries[i]; e.key != 0 {

@@ -6,7 +6,8 @@ import (
 )
 
 // findContaining finds the terms that contain the text. It intersects the posting lists of the
-// grams that the text requires, and compares the text of those terms for which that is no proof.
+// grams that the text requires. Where a common term is no proof (see forks.go), it compares the
+// term's text.
 func (c *candidates) findContaining() {
 	if len(c.plan.required) == 0 {
 		c.readBlocks()
@@ -28,7 +29,7 @@ func (c *candidates) findContaining() {
 			}
 		}
 	}
-	if lists[0].bitmap != nil {
+	if lists[0].bitmap != nil { // so have the others, which are longer
 		c.intersectBitmaps(lists)
 	} else {
 		c.intersect(lists)
@@ -63,7 +64,7 @@ func (c *candidates) intersect(lists []postingList) {
 	unread := both[:0]
 	for _, t := range both {
 		switch {
-		case !c.isScored && c.matching.has(t): // it counts anyway
+		case !c.isScored && c.matching.has(t): // it is counted already
 		case c.plan.isProof && !c.unsure.has(t):
 			c.addContaining(t)
 		default:

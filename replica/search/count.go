@@ -6,8 +6,8 @@ import (
 )
 
 // count is the third stage of a search. It returns how many documents of the segment have a
-// candidate as symbol or name and pass the filter. If few documents do not pass, it counts all with
-// bitmaps and subtracts those.
+// candidate as symbol or name and pass the filter. If few documents do not pass the filter, it
+// counts all with bitmaps and subtracts these few.
 func (c *candidates) count(f *filter) (total int) {
 	terms := 0
 	for at := range usedWords(&c.matching, &c.edited) {

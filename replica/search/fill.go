@@ -11,9 +11,9 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// While a registry loads, its documents are only gathered. Their segments are built at the end,
-// which builds each document once, where merging builds it several times. Documents of one symbol
-// come into one segment, so there are fewer terms to search.
+// While a registry loads, its documents are only gathered. Their segments are built at the end. So
+// each document is built into a segment once, while merging would do that several times. Documents
+// with one symbol come into one segment, so there are fewer terms to search.
 
 const (
 	// fillBuckets is how many buckets the gathered documents are divided into by symbol. Some
@@ -90,8 +90,8 @@ func (b *fillBucket) row(g *gathered) row {
 
 // Fill is Apply for a registry that loads, before anybody searches: its documents are found after
 // Filled or the next Apply. It takes less time and memory than Apply, and the index is faster
-// afterwards. If a mint is in a segment already, Fill does as Filled and then Apply from that
-// document on.
+// afterwards. If a mint is in a segment already, Fill does what Filled does, and then what Apply
+// does with the documents from that one on.
 func (x *Inverted) Fill(documents []Document) {
 	x.writer.Lock()
 	defer x.writer.Unlock()
@@ -168,8 +168,8 @@ func (f *filling) forgetNumbers() {
 	}
 }
 
-// groups divides the buckets into groups of about most rows, each for a segment: as few groups as
-// can be.
+// groups divides the buckets into as few groups of about most rows as possible. Each becomes a
+// segment.
 func (f *filling) groups(most int) (groups [][]fillBucket) {
 	rows := 0
 	for i := range f.buckets {
@@ -183,8 +183,8 @@ func (f *filling) groups(most int) (groups [][]fillBucket) {
 }
 
 // buildGroup makes segments of some buckets and counts their short texts in shorts. It empties the
-// buckets. A segment may get twice the usual number of documents, as one symbol, which stays in one
-// bucket, may have very many.
+// buckets. A segment may get twice the usual number of documents, because one symbol stays in one
+// bucket and may have very many.
 func (x *Inverted) buildGroup(buckets []fillBucket, shorts *shortCounts) []built {
 	var rows []location // of buckets
 	var set shortSet

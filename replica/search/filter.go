@@ -158,7 +158,7 @@ func (f *filter) passes(s *segment, doc uint32) bool {
 	return f.rowIDs == nil || f.rowIDs(s.rowIDs[doc])
 }
 
-// eachDocument calls do for the live documents from, to (exclusive) that pass.
+// eachDocument calls do for the live documents in [from, to) that pass.
 func (f *filter) eachDocument(s *segment, from, to uint32, do func(doc uint32)) {
 	bitmap := f.bits(s)
 	for from < to {

@@ -63,14 +63,14 @@ func (x *Inverted) Search(query Query) Result {
 	return result
 }
 
-// search does the stages after the plan.
+// search does the stages of a search that come after the plan.
 func (x *Inverted) search(p *plan, v *version) (result Result) {
 	offset, size := p.query.Offset, 0
 	limit := min(p.query.Limit, v.live)
 	switch {
 	case limit == 0:
 	case p.query.Sort == SortMint:
-		offset, size = 0, limit+1 // one more than the page tells whether there is a next
+		offset, size = 0, limit+1 // one hit more than the page has: it shows whether there is a next page
 	case offset < v.live:
 		size = min(offset+limit, v.live)
 	}
@@ -93,7 +93,7 @@ func (x *Inverted) search(p *plan, v *version) (result Result) {
 }
 
 // rankByRelevance finds the candidates of each segment, counts the documents that have them and
-// ranks them. It only counts if documents of better tiers fill the page.
+// ranks them. If documents of better tiers fill the page, it only counts.
 func (x *Inverted) rankByRelevance(r *ranking, v *version) (total int) {
 	r.offerMint(v)
 	r.offerPrefixes(v)
@@ -102,7 +102,7 @@ func (x *Inverted) rankByRelevance(r *ranking, v *version) (total int) {
 	} else {
 		total = x.countMatches(r.plan, v)
 	}
-	if r.exact.segment != nil && !r.exact.matchesByText(r.plan) {
+	if r.exact.segment != nil && !r.exact.matchesByText(r.plan) { // no candidate counted it
 		total++
 	}
 	return total
@@ -110,7 +110,7 @@ func (x *Inverted) rankByRelevance(r *ranking, v *version) (total int) {
 
 // countMatches counts the documents that match, without ranking them.
 func (x *Inverted) countMatches(p *plan, v *version) int {
-	c := x.candidates.Get().(*candidates) // the pool makes no other
+	c := x.candidates.Get().(*candidates) // the pool's New makes nothing else
 	total, isCounted := c.countShort(p, v)
 	x.candidates.Put(c)
 	if isCounted {
@@ -125,7 +125,7 @@ func (x *Inverted) rankByKey(r *ranking, v *version) (total int) {
 	if r.exact.segment != nil {
 		total++
 	}
-	c := x.candidates.Get().(*candidates) // the pool makes no other
+	c := x.candidates.Get().(*candidates) // the pool's New makes nothing else
 	for _, s := range v.segments {
 		c.find(r.plan, s, false)
 		c.eachDocument(&r.plan.filter, func(doc uint32) {
@@ -133,7 +133,7 @@ func (x *Inverted) rankByKey(r *ranking, v *version) (total int) {
 				return
 			}
 			total++
-			if key := r.top.key(s, doc); r.top.mayEnter(0, 0, key) && r.isAhead(s, doc) {
+			if key := r.top.key(s, doc); r.top.mayEnter(0, 0, key) && r.isAfter(s, doc) {
 				r.top.offer(entry{segment: s, doc: doc, key: key})
 			}
 		})

@@ -30,7 +30,7 @@ func (x *Inverted) tierOf(s *segment) int {
 }
 
 // due returns the segments to merge next: those of the lowest tier that has fanIn. One segment that
-// is mostly gone is enough. No segments: nothing is due.
+// is mostly gone is enough. If nothing is due, it returns no segments.
 func (x *Inverted) due(segments []*segment) (tier int, inputs []*segment) {
 	var tiers [mostlyGone + 1][]*segment
 	for _, s := range segments {
@@ -46,8 +46,8 @@ func (x *Inverted) due(segments []*segment) (tier int, inputs []*segment) {
 	return 0, nil
 }
 
-// mergeSome merges the segments that are due: the first tier at once, the others in one background
-// goroutine. The writer holds the lock.
+// mergeSome merges the segments that are due: those of the first tier itself, the others in one
+// background goroutine. The caller holds x.writer.
 func (x *Inverted) mergeSome() {
 	for {
 		tier, inputs := x.due(x.current.Load().segments)
@@ -77,8 +77,8 @@ func (x *Inverted) mergeSome() {
 // must not be called meanwhile.
 func (x *Inverted) Wait() { x.merges.Wait() }
 
-// install replaces inputs by the merged segments. Changes since the inputs were read are carried
-// over: inputs may have newer states by now.
+// install replaces inputs by the merged segments. Documents may have changed since merge read the
+// inputs, so their present order and tombstones are carried over.
 func (x *Inverted) install(inputs []*segment, merged []built) {
 	next := *x.current.Load()
 	next.number++

@@ -27,7 +27,8 @@ func textOrder(count int, text func(at uint32) string) []uint32 {
 	return orderOf(count, prefix, func(a, b uint32) int { return strings.Compare(text(a), text(b)) })
 }
 
-// mintOrder is the numbers of mints in the order of their texts, those of one mint ascending.
+// mintOrder returns the numbers of mints in the order of their texts; numbers of equal mints are
+// ascending.
 func mintOrder(mints []pubkey.Key) []uint32 {
 	prefix := func(at uint32) uint64 { return mints[at].Prefix() }
 	return orderOf(len(mints), prefix, func(a, b uint32) int { return pubkey.Compare(mints[a], mints[b]) })

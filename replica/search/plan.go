@@ -21,7 +21,8 @@ type plan struct {
 	text  string // normalised
 	runes int
 	grams []gram
-	// bands have how many of grams a term must share to be similar, by how many grams the term has.
+	// bands say how many of grams a term must share to be similar: that depends on how many grams
+	// the term has.
 	bands []band
 	// required are the grams of every term that contains the text. When isProof is true, a term
 	// that has them and none of innerForks contains it.
@@ -66,8 +67,8 @@ func requiredGrams(text string) []gram {
 			to++
 		}
 		word := runes[from:to]
-		// Only a blank proves where a word of the term ends. Beside punctuation its own grams tell
-		// more.
+		// Only a blank proves where a word of the term ends. Beside punctuation, the grams of the
+		// punctuation tell more.
 		if from > 0 && runes[from-1] == ' ' {
 			word = append([]rune("  "), word...)
 		}

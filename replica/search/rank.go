@@ -13,8 +13,8 @@ type ranking struct {
 	top  top
 	// exact is the document whose mint the text is; its segment is nil if there is none.
 	exact entry
-	// ahead is the place in each segment's byMint where a walk goes on.
-	ahead map[*segment]int
+	// starts has the results of firstAfter, so that each segment is searched once.
+	starts map[*segment]int
 }
 
 func newRanking(p *plan, size int) *ranking {
@@ -69,10 +69,10 @@ func (r *ranking) rankAll(v *version) (total int) {
 }
 
 // walk offers the documents of a segment that pass the filter in the order of their mints, from the
-// first one behind the cursor on, as many as a page takes.
+// first one after the cursor on, as many as a page takes.
 func (r *ranking) walk(s *segment) {
 	left := r.top.size
-	for at := r.firstAhead(s); at < s.documents() && left > 0; at++ {
+	for at := r.firstAfter(s); at < s.documents() && left > 0; at++ {
 		doc := s.byMint[at]
 		if r.plan.filter.wants(s, doc) {
 			r.top.offer(entry{segment: s, doc: doc, tier: TierAll, key: r.top.key(s, doc)})
@@ -90,7 +90,7 @@ func (r *ranking) offerMint(v *version) {
 		for at := s.findMint(r.plan.mint); at < s.documents() && s.mints[s.byMint[at]] == r.plan.mint; at++ {
 			if doc := s.byMint[at]; r.plan.filter.wants(s, doc) {
 				r.exact = entry{segment: s, doc: doc, tier: TierMint, field: FieldMint, key: r.top.key(s, doc)}
-				if r.isAhead(s, doc) {
+				if r.isAfter(s, doc) {
 					r.top.offer(r.exact)
 				}
 				return
@@ -99,33 +99,35 @@ func (r *ranking) offerMint(v *version) {
 	}
 }
 
-// isAhead returns whether a document comes after the cursor of a walk. In other orders all do.
-func (r *ranking) isAhead(s *segment, doc uint32) bool {
+// isAfter returns whether a document comes after the query's cursor. Only the order by mint has a
+// cursor here: in other orders all documents do.
+func (r *ranking) isAfter(s *segment, doc uint32) bool {
 	if r.plan.query.Sort != SortMint || r.plan.query.Cursor == "" {
 		return true
 	}
-	first := r.firstAhead(s)
+	first := r.firstAfter(s)
 	return first < s.documents() && pubkey.Compare(s.mints[doc], s.mints[s.byMint[first]]) >= 0
 }
 
-// firstAhead is the place in byMint of the first document behind the cursor of a walk.
-func (r *ranking) firstAhead(s *segment) int {
+// firstAfter returns the place in s.byMint of the first document whose mint comes after the query's
+// cursor. Without a cursor it is 0.
+func (r *ranking) firstAfter(s *segment) int {
 	if r.plan.query.Cursor == "" {
 		return 0
 	}
-	first, known := r.ahead[s]
+	first, known := r.starts[s]
 	if !known {
-		if r.ahead == nil {
-			r.ahead = map[*segment]int{}
+		if r.starts == nil {
+			r.starts = map[*segment]int{}
 		}
-		first = s.behind(r.plan.query.Cursor)
-		r.ahead[s] = first
+		first = s.after(r.plan.query.Cursor)
+		r.starts[s] = first
 	}
 	return first
 }
 
-// eachPromising calls do for the documents from, to (exclusive) that pass the filter and may enter
-// the page with that tier and score. It skips chunks whose best key is below the threshold.
+// eachPromising calls do for the documents in [from, to) that pass the filter and may enter the
+// page with that tier and score. It skips chunks whose best key is below the threshold.
 func (r *ranking) eachPromising(s *segment, from, to uint32, tier Tier, score float64, do func(doc uint32, key uint64)) {
 	for from < to {
 		end := min(to, (from/chunkSize+1)*chunkSize)
@@ -140,7 +142,7 @@ func (r *ranking) eachPromising(s *segment, from, to uint32, tier Tier, score fl
 	}
 }
 
-// offerRange offers the documents from, to (exclusive), all of one tier that has no scores.
+// offerRange offers the documents in [from, to), all of one tier that has no scores.
 func (r *ranking) offerRange(s *segment, from, to uint32, tier Tier, field Field) {
 	r.eachPromising(s, from, to, tier, 0, func(doc uint32, key uint64) {
 		r.top.offer(entry{segment: s, doc: doc, tier: tier, field: field, key: key})

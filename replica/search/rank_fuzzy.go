@@ -23,7 +23,8 @@ func (r *ranking) offerFuzzy(c *candidates) {
 }
 
 // offerContaining offers the documents that have a term which contains the text: as symbol, or as
-// name if the symbol does not contain it. A term that begins with the text is of a better tier.
+// name if the symbol does not contain it. If the term begins with the text, it offers nothing: such
+// documents are of a better tier.
 func (r *ranking) offerContaining(c *candidates, t uint32) {
 	s, prefix := c.segment, []byte(r.plan.text)
 	if bytes.HasPrefix(s.term(t), prefix) {
@@ -124,7 +125,8 @@ func (c *candidates) similarity(t uint32) float64 {
 	return c.scoreOf(t, shared)
 }
 
-// mostSimilar returns an upper bound of the similarity of any term, without counting.
+// mostSimilar returns an upper bound of the similarity of any term, without counting. A term that
+// is not known to be similar is below MinSimilarity.
 func (c *candidates) mostSimilar(t uint32) float64 {
 	if known := c.nameScore(t); known > 0 {
 		return known

@@ -65,7 +65,7 @@ type Query struct {
 	Filter Filter
 	Sort   Sort
 	// Figure returns the number that SortFigure orders a token by, and whether it has one. It is
-	// used only then, and must return the same throughout a search.
+	// used only with SortFigure, and must return the same for a token throughout a search.
 	Figure func(id uint32) (value float64, known bool)
 	// Offset and Limit are not negative. Offset is ignored with SortMint.
 	Offset, Limit int
@@ -105,7 +105,7 @@ type Filter struct {
 	// for none.
 	CreatedAfter *int64
 	// Passes returns whether the token of a row id is wanted. As with Query.Figure, it must return
-	// the same throughout a search. Nil lets all through.
+	// the same for a token throughout a search. Nil lets all through.
 	Passes func(id uint32) bool
 }
 
@@ -125,13 +125,14 @@ const (
 	SortOldest
 	// SortMint is for walking through everything that matches, page by page, with Result.Next as
 	// the next Cursor. It is the order of the mints, which never changes: a walk meets each token
-	// that matches all the time exactly once, whatever else changes meanwhile.
+	// that matches during all of the walk exactly once, whatever else changes.
 	SortMint
 	// SortFigure is by Query.Figure descending, unknown last.
 	SortFigure
 )
 
-// cursorForm is that of Result.Next, or of a text that may lie between two of them.
+// cursorForm is the form of a cursor: a mint in base58, as Result.Next has it, or a text that may
+// lie between two mints.
 var cursorForm = regexp.MustCompile(`^[0-9A-Za-z]{1,44}$`)
 
 // ValidCursor returns whether a walk can continue after cursor: a mint, or any text of that form. A

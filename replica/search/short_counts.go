@@ -68,12 +68,13 @@ func (c *shortCounts) sum(other *shortCounts) {
 	}
 }
 
-// add counts a token, or with by -1 takes it out.
-func (c *shortCounts) add(keys []int, classic bool, by int) {
+// add counts a token that contains the texts of keys. delta is 1 for a new token, and -1 for one
+// that is removed. classic says that the token is of the classic token program.
+func (c *shortCounts) add(keys []int, classic bool, delta int) {
 	for _, key := range keys {
-		c[key][0] += uint32(by)
+		c[key][0] += uint32(delta)
 		if classic {
-			c[key][1] += uint32(by)
+			c[key][1] += uint32(delta)
 		}
 	}
 }

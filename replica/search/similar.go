@@ -2,14 +2,8 @@ package search
 
 import "slices"
 
-// findSimilar finds the terms whose similarity is at least MinSimilarity, band by band: terms are
-// in the order of how many grams they have, so those that must share the same number are
-// neighbours.
-//
-// Finding the items that are in enough of many lists is the T-occurrence problem (Li, Lu and Lu,
-// "Efficient merging and filtering algorithms for approximate string searches", ICDE 2008). A band
-// is counted in one of two ways: where it has few postings by DivideSkip of that paper, else 64
-// terms at once with the lists' bitmaps (sliced.go).
+// findSimilar finds the terms whose similarity is at least MinSimilarity, band by band. Terms are
+// in the order of how many grams they have, so the terms of a band are neighbours.
 func (c *candidates) findSimilar() {
 	c.lists = c.lists[:0]
 	withBitmap := 0
@@ -37,14 +31,14 @@ func (c *candidates) findSimilar() {
 	}
 }
 
-// windowTerms is how many terms are counted at once: the counts fit into the inner caches of a
+// windowTerms is how many terms are counted in one pass: the counts fit into the inner caches of a
 // core.
 const windowTerms = 1 << 16
 
-// countWindow finds the terms from, to (exclusive) that are in at least need of the lists. It skips
-// the skipped longest lists, which are fewer than need: a term in need lists is in one of the
-// others too. So it goes through the others, and looks up what it finds in the bitmaps of the
-// skipped ones.
+// countWindow finds the terms in [from, to) that are in at least need of the lists. skipped is how
+// many of the longest lists it does not go through. They are fewer than need, so a term in need
+// lists is in one of the others too. It counts in the others, and looks up what it finds in the
+// bitmaps of the skipped lists.
 func (c *candidates) countWindow(from, to uint32, need, skipped int) {
 	longest := c.lists[len(c.lists)-skipped:]
 	c.parts = c.parts[:0]
@@ -79,7 +73,7 @@ func (c *candidates) countWindow(from, to uint32, need, skipped int) {
 			c.addSimilar(t, shared)
 		}
 	}
-	for _, part := range c.parts {
+	for _, part := range c.parts { // the next window begins with counts of 0
 		for _, t := range part {
 			c.counts[(t-from)%windowTerms] = 0
 		}

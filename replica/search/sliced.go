@@ -30,8 +30,8 @@ func (c *candidates) isSlicedFaster(postings int, from, to uint32) bool {
 	return 2*postings > words*bitmaps+2*others
 }
 
-// countSliced finds the terms from, to (exclusive) that are in at least need of the lists. For
-// lists without a bitmap, c.parts must have their terms of that range.
+// countSliced finds the terms in [from, to) that are in at least need of the lists. For lists
+// without a bitmap, c.parts must have their terms of that range.
 func (c *candidates) countSliced(from, to uint32, need int) {
 	counts := c.slice(from, to)
 	for i := range counts {
@@ -54,8 +54,8 @@ func (c *candidates) countSliced(from, to uint32, need int) {
 	}
 }
 
-// slice counts in how many of the lists each term from, to (exclusive) is. The result begins and
-// ends at multiples of 64.
+// slice counts in how many of the lists each term in [from, to) is. The result begins and ends at
+// multiples of 64.
 func (c *candidates) slice(from, to uint32) []slicedCount {
 	first := from / 64
 	words := int((to+63)/64 - first)
@@ -90,8 +90,8 @@ func (c *candidates) shareAll() bool {
 	return true
 }
 
-// sumBitmaps counts in how many of the lists with bitmaps each of the 64 terms from 64*at on is,
-// two lists at a time.
+// sumBitmaps counts in how many of the lists with bitmaps each of the 64 terms from 64*at on is. c0
+// to c4 are the digits of the 64 counts, to which it adds two lists at a time.
 func sumBitmaps(lists []postingList, at int) slicedCount {
 	c0, c1, c2, c3, c4 := uint64(0), uint64(0), uint64(0), uint64(0), uint64(0)
 	word := func(i int) uint64 {

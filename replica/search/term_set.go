@@ -12,7 +12,7 @@ type termSet struct {
 	room strings.Builder
 }
 
-// Texts lie in pieces of so many bytes, of fewer in a set that has few.
+// room has leastRoom to mostRoom bytes: about as many as the texts of the set have so far.
 const leastRoom, mostRoom = 1 << 8, 1 << 16
 
 func newTermSet(terms int) *termSet {

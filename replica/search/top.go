@@ -100,7 +100,7 @@ func (t *top) Pop() any { return nil }
 func (t *top) key(s *segment, doc uint32) uint64 {
 	switch t.query.Sort {
 	case SortNewest:
-		seen := s.seenAt(doc)
+		seen := s.seenAt(doc) // ^1<<63 makes the order of int64 that of uint64
 		if seen == unknownSeen {
 			return math.MaxUint64
 		}
