@@ -31,9 +31,9 @@ type refoldQueue struct {
 	mints map[pubkey.Key]struct{}
 	// taken are the mints that take returned last: they are being folded again.
 	taken []pubkey.Key
-	// until has the offsets that the projector must have committed before the mints can be folded
-	// again.
-	until map[kafka.TopicPartition]int64
+	// until has the offsets that the projector must have committed before the queued mints can be
+	// folded again, takenUntil those for the taken ones.
+	until, takenUntil map[kafka.TopicPartition]int64
 }
 
 // add queues mints. applied has the offsets that the projector must have committed first.
@@ -57,16 +57,22 @@ func (q *refoldQueue) take() ([]pubkey.Key, map[kafka.TopicPartition]int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	mints, until := slices.SortedFunc(maps.Keys(q.mints), pubkey.Compare), q.until
-	q.mints, q.until, q.taken = nil, nil, mints
+	q.mints, q.until, q.taken, q.takenUntil = nil, nil, mints, until
 	return mints, until
 }
 
-// all returns the queued mints and those that are being folded again. The offsets are those that
-// the projector must have committed for the queued ones.
+// all returns the queued mints and those that are being folded again, and the offsets that the
+// projector must have committed for both.
 func (q *refoldQueue) all() ([]pubkey.Key, map[kafka.TopicPartition]int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return append(slices.Collect(maps.Keys(q.mints)), q.taken...), maps.Clone(q.until)
+	until := map[kafka.TopicPartition]int64{}
+	for _, offsets := range []map[kafka.TopicPartition]int64{q.until, q.takenUntil} {
+		for tp, offset := range offsets {
+			until[tp] = max(until[tp], offset)
+		}
+	}
+	return append(slices.Collect(maps.Keys(q.mints)), q.taken...), until
 }
 
 func (q *refoldQueue) size() int {

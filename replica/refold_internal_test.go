@@ -6,9 +6,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/testkit/registrytest"
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/registry/root"
+	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
@@ -79,4 +81,24 @@ func refolded(waiting map[pubkey.Key]bool, stored []registry.Fact, apply func(fa
 			apply(append([]registry.Fact{}, state.Facts()...))
 		}
 	}
+}
+
+// TestTakenMintsKeepTheirOffsets: a checkpoint that is written while mints are folded again has the
+// offsets that the projector must have committed for these mints.
+func TestTakenMintsKeepTheirOffsets(t *testing.T) {
+	var q refoldQueue
+	tp := kafka.TopicPartition{Topic: schemas.TopicTokenEvents, Partition: 1}
+	q.add([]pubkey.Key{{1}}, map[kafka.TopicPartition]int64{tp: 70})
+	mints, until := q.take()
+	require.Equal(t, []pubkey.Key{{1}}, mints)
+	require.Equal(t, map[kafka.TopicPartition]int64{tp: 70}, until)
+	q.add([]pubkey.Key{{2}}, map[kafka.TopicPartition]int64{tp: 50})
+	mints, until = q.all()
+	require.ElementsMatch(t, []pubkey.Key{{1}, {2}}, mints)
+	require.Equal(t, map[kafka.TopicPartition]int64{tp: 70}, until)
+	q.take()
+	q.take()
+	mints, until = q.all()
+	require.Empty(t, mints)
+	require.Empty(t, until)
 }
