@@ -7,7 +7,7 @@ import (
 	"github.com/gagliardetto/solana-go"
 )
 
-// Programs that venues call.
+// SystemProgram and AssociatedProgram are programs that swaps of many venues call.
 var (
 	SystemProgram     = Key(solana.SystemProgramID)
 	AssociatedProgram = Key(solana.SPLAssociatedTokenAccountProgramID)
@@ -48,8 +48,8 @@ func InstructionData(discriminator []byte, amounts ...uint64) []byte {
 	return data
 }
 
-// CreateAssociated is the associated token account program's CreateIdempotent (instruction 1): it
-// does nothing if the account exists.
+// CreateAssociated returns the instruction CreateIdempotent (number 1) of the associated token
+// account program. It does nothing if the account exists.
 func CreateAssociated(payer, owner, account, mint, program Key) Instruction {
 	return Instruction{Program: AssociatedProgram, Data: []byte{1}, Accounts: []Meta{
 		{Key: payer, Signer: true, Writable: true}, {Key: account, Writable: true}, {Key: owner}, {Key: mint}, {Key: SystemProgram}, {Key: program},

@@ -2,10 +2,10 @@ package venue
 
 import "slices"
 
-// Joint is a pool that shares accounts with other pools, as Meteora's shared vaults: a swap on one
-// of them changes what the others give.
+// Joint is a pool that shares accounts with other pools, such as Meteora's vaults: a swap on one of
+// these pools changes what the others give.
 type Joint interface {
-	// Joints returns these accounts; none if the pool shares nothing.
+	// Joints returns the addresses of the shared accounts; none if the pool shares nothing.
 	Joints() []Key
 }
 
@@ -17,7 +17,7 @@ func JointsOf(p Pool) []Key {
 	return nil
 }
 
-// Apart returns whether a pool has none of the joints of another one.
+// Apart returns whether a pool shares none of the accounts joints, which are those of another pool.
 func Apart(p Pool, joints []Key) bool {
 	return len(joints) == 0 || !slices.ContainsFunc(JointsOf(p), func(key Key) bool { return slices.Contains(joints, key) })
 }

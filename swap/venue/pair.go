@@ -7,7 +7,8 @@ import (
 	"github.com/mintlake/mintlake/swap/mint"
 )
 
-// Side returns the index of a mint in a pool's mints.
+// Side returns the index of a mint in a pool's mints. The error wraps ErrNoLiquidity if the mint is
+// not one of them.
 func Side(mints [2]Key, in Key) (int, error) {
 	for side := range mints {
 		if mints[side] == in {
@@ -17,17 +18,17 @@ func Side(mints [2]Key, in Key) (int, error) {
 	return 0, fmt.Errorf("%w: it has no %s", ErrNoLiquidity, in.String())
 }
 
-// Pair is the mints of one direction of a swap. It computes what Token-2022 withholds on the way to
-// the pool and from it.
+// Pair is the two mints of a swap in one direction. It computes the transfer fees that Token-2022
+// withholds on the way to the pool and from it.
 type Pair struct {
 	In, Out *mint.Mint
 }
 
-// Taxed returns whether one of the mints has a transfer fee.
+// Taxed returns whether at least one of the mints has a transfer fee.
 func (p Pair) Taxed() bool { return p.In.Taxed() || p.Out.Taxed() }
 
-// AtPool returns an order's amount as the pool sees it: for an exact-in order what reaches the
-// pool, for an exact-out order what must leave it.
+// AtPool returns an order's amount as the pool sees it: for an exact-in order the amount that
+// reaches the pool, for an exact-out order the amount that must leave the pool.
 func (p Pair) AtPool(o Order) (uint64, error) {
 	if o.ExactOut {
 		gross, ok := p.Out.Sent(o.Clock.Epoch, o.Amount)
@@ -46,8 +47,8 @@ func (p Pair) AtPool(o Order) (uint64, error) {
 	return o.Amount - withheld, nil
 }
 
-// Settle returns the quote of an order for which in reaches the pool and out leaves it. Its Fees
-// are the transfer fees only.
+// Settle returns the quote of an order for which in reaches the pool and out leaves it. The quote's
+// Fees are the transfer fees only.
 func (p Pair) Settle(o Order, in, out uint64) (Quote, error) {
 	q := Quote{Order: o, Out: p.Out.Address, AmountIn: o.Amount}
 	// If the pool takes all that reaches it, the order's whole amount leaves the user's account.

@@ -6,8 +6,9 @@ import (
 	"github.com/mintlake/mintlake/swap/mint"
 )
 
-// Refusal is why a pool gives no quote. Its value is the code that clients get, unless package swap
-// shows them a more general one. Errors of Decode and Quote wrap one, as RefusalOf reads it.
+// Refusal is why a pool gives no quote. Clients get its value as an error code, unless package swap
+// replaces it by a more general one. Errors of Decode and Quote wrap a Refusal, which RefusalOf
+// finds.
 type Refusal string
 
 // The refusals.
@@ -20,7 +21,7 @@ const (
 	ErrTooSmall Refusal = "amount_too_small"
 	// ErrClosed is a pool that does not trade now: disabled, not open yet, complete.
 	ErrClosed Refusal = "pool_closed"
-	// ErrMalformed is accounts that are not what they should be.
+	// ErrMalformed is an account whose data or owner are not what the program would make.
 	ErrMalformed Refusal = "pool_malformed"
 	// ErrMint is a mint that cannot be swapped, here or on any venue.
 	ErrMint Refusal = "mint_refused"
@@ -61,9 +62,9 @@ func RefusalOf(err error) Refusal {
 	return ""
 }
 
-// ErrAnotherPair is the error of a Decode of a pool that trades another pair than the one that was
-// asked for: its account does not name both mints.
+// ErrAnotherPair is the error of Decode for a pool that trades another pair than the one asked for.
+// Only Decode can tell for a pool whose account does not name both mints.
 var ErrAnotherPair = errors.New("the pool trades another pair")
 
-// ErrUnread is the error of a Decode that needs an account which State does not have.
+// ErrUnread is the error of Decode if it needs an account that State does not have.
 var ErrUnread = errors.New("an account that is needed was not read")

@@ -14,8 +14,8 @@ type Memo struct {
 }
 
 // Config returns what decode makes of the data of an account that must exist and belong to a
-// program. Pools share the result, so it must not be changed. Each T must be decoded in one way
-// only.
+// program. Pools share the result, so it must not be changed. The result is kept by address and
+// type T, so all calls for an address must decode a T in the same way.
 func Config[T any](state State, key, program Key, decode func(data []byte) (*T, error)) (*T, error) {
 	data, err := Owned(state, key, program)
 	if err != nil {
@@ -33,7 +33,8 @@ func Mint(state State, key Key) (*mint.Mint, error) {
 	return once(state, key, func() (*mint.Mint, error) { return mint.Parse(key, account) })
 }
 
-// once returns what is kept of an account as a T, or else what parse returns.
+// once returns the T that the account's Memo has kept. If there is none, it returns the result of
+// parse, and keeps it.
 func once[T any](state State, key Key, parse func() (*T, error)) (*T, error) {
 	memo := state.Memo(key)
 	if memo == nil {
@@ -58,7 +59,8 @@ type Accounts struct {
 	memos map[Key]*Memo
 }
 
-// NewAccounts makes a state. In read, nil stands for an account that does not exist.
+// NewAccounts returns a state of the accounts in read, where nil stands for an account that does
+// not exist.
 func NewAccounts(read map[Key]*solana.Account) *Accounts {
 	return &Accounts{read, map[Key]*Memo{}}
 }

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Padded returns data, with zeros appended up to length: accounts from before an upgrade of their
-// program may be shorter.
+// Padded returns data with zeros appended up to length. An account from before an upgrade of its
+// program may be shorter than the layout of today.
 func Padded(data []byte, length int) []byte {
 	if len(data) >= length {
 		return data
@@ -14,8 +14,9 @@ func Padded(data []byte, length int) []byte {
 	return append(append(make([]byte, 0, length), data...), make([]byte, length-len(data))...)
 }
 
-// FirstKey returns the first of count keys that is not zero, or zero. It is for lists of which a
-// program accepts any key: equal orders get equal transactions.
+// FirstKey returns the first key that is not zero in a list of count keys, or the zero key. It is
+// for lists of which a program accepts any key, such as fee recipients: always the same choice
+// gives equal transactions for equal orders.
 func FirstKey(data []byte, count int) Key {
 	for i := 0; i < count && len(data) >= 32*(i+1); i++ {
 		if k := Key(data[32*i : 32*(i+1)]); k != (Key{}) {
@@ -39,8 +40,8 @@ func Owned(state State, key, program Key) ([]byte, error) {
 	return account.Data, nil
 }
 
-// Vault returns the balance of a pool's token account. The account must be of the mint, and
-// initialized and not frozen.
+// Vault returns the balance of a pool's token account. program is the token program. The token
+// account must be of the mint, initialized and not frozen.
 func Vault(state State, key, mint, program Key) (uint64, error) {
 	data, err := Owned(state, key, program)
 	if err != nil {

@@ -1,33 +1,33 @@
 package venue
 
-// Traced reads a venue's swaps in the chain's transactions, so that what they gave can be compared
+// Traced reads a venue's swaps in the chain's transactions, so that their amounts can be compared
 // with our quotes.
 type Traced interface {
-	// Programs are those whose code decides what a swap gives, the venue's own first.
+	// Programs returns the programs whose code decides what a swap gives, the venue's own first.
 	Programs() []Key
 	// Trade reads an instruction of the venue's program. ok is false if it is not a swap, or is a
 	// swap that no Order can express.
 	Trade(call Call) (trade Trade, ok bool)
-	// Proof is what the venue's arithmetic is proved by.
+	// Proof returns what proves the venue's arithmetic.
 	Proof() Proof
 	// FeatureNames returns the names of the bits of Features, the lowest first.
 	FeatureNames() []string
-	// Optional returns the features that builds of the venue may lack: their swaps are only quoted
-	// on a build that is known to have them.
+	// Optional returns the features that some builds of the venue's program lack. A swap that uses
+	// one is only quoted on a build that is known to have it.
 	Optional() Features
 }
 
-// Proof is what a venue's arithmetic is held against. Its value is what clients get.
+// Proof says against what the venue's arithmetic was checked. Clients get its value.
 type Proof string
 
 // The proofs, the strongest first.
 const (
 	// ProofExecution: runs of the venue's own program gave the test vectors.
 	ProofExecution Proof = "execution"
-	// ProofLibrary: there is a library of the venue's, or of others, that gives the same amounts.
+	// ProofLibrary: a library, of the venue or of others, gives the same amounts.
 	ProofLibrary Proof = "library"
-	// ProofChain: swaps on the chain alone. Nothing is quoted until enough of them were computed
-	// again.
+	// ProofChain: only swaps on the chain. The venue is not quoted until enough of them were
+	// computed again with the same result.
 	ProofChain Proof = "chain"
 )
 
@@ -35,7 +35,7 @@ const (
 // the pool. Two swaps with equal features are computed by the same formula.
 type Features uint32
 
-// With adds bits if holds.
+// With returns f, with bits added if holds is true.
 func (f Features) With(bits Features, holds bool) Features {
 	if holds {
 		return f | bits
@@ -43,7 +43,8 @@ func (f Features) With(bits Features, holds bool) Features {
 	return f
 }
 
-// Names returns the names of the bits that are set; nil if there are none.
+// Names returns the names of the bits that are set; nil if no bit is set. of has the names of all
+// bits, the lowest bit first.
 func (f Features) Names(of []string) (names []string) {
 	for i, name := range of {
 		if f&(1<<i) != 0 {
@@ -61,11 +62,11 @@ type Call struct {
 
 // Trade is what a swap instruction asks for.
 type Trade struct {
-	// Pool account.
+	// Pool is the address of the pool account.
 	Pool Key
 	// User is the wallet. Source and Destination are its token accounts, or the wallet itself for
-	// SOL that moves as lamports. All other accounts of the instruction are on the other side of
-	// the trade.
+	// SOL that moves as lamports. All other accounts of the instruction belong to the pool's side
+	// of the trade.
 	User, Source, Destination Key
 	// Amount is in raw units: of what is sold, or of what is bought if ExactOut.
 	Amount   uint64

@@ -1,9 +1,10 @@
-// Package venue has the interfaces of venues, as the swap room uses them. Each package below it
-// implements one venue.
+// Package venue has the interfaces of venues, as the swap room uses them. The packages in its
+// folder implement them, such as venue/cpmm.
 //
 // In: accounts of the chain, hostile. Out: quotes that equal the program's own arithmetic, and the
-// instructions that make them.
-// Guarantees: everything here is pure: no network, no clock, no randomness. Nothing panics.
+// instructions that execute them.
+// Guarantees: everything here is pure: no network, no clock, no randomness. No account and no order
+// makes it panic.
 //
 // From a mint pair to an instruction:
 //
@@ -13,17 +14,18 @@
 //	Pool.Quote(order)         an exact-in or exact-out order becomes a Quote, or a Refusal
 //	Pool.Instructions(quote)  what the user signs
 //
-// The program that owns an account tells its venue, see List.Owner. It must be looked at before the
-// data, as several venues have the same account discriminator.
+// List.Owner finds the venue of an account by the program that owns the account. A caller looks at
+// the owner before the data, as several venues have the same account discriminator.
 //
-// Ref.Accounts follow from the pool account alone. They may change with it, so whoever keeps state
-// opens the account again when it changes. Pools whose liquidity lies in arrays need more accounts,
-// which depend on state, direction and amount: they are Windowed. Their Ref also names the arrays
-// in a window around the price, and Quote refuses an order that leaves it with ErrBeyond. The
-// caller answers with other pools, or reads a wider window and quotes again.
+// Ref.Accounts follow from the pool account alone. They may change when the pool account changes,
+// so a caller that keeps state opens the account again then. Pools whose liquidity lies in arrays
+// need more accounts, which depend on state, direction and amount: their Ref is a Windowed. It also
+// names the arrays in a window around the price. Quote returns ErrBeyond for an order that would
+// move the price out of this window. The caller then answers with other pools, or reads a wider
+// window and quotes again.
 //
-// The clock comes with the order and not with the state: fees that depend on the time change while
-// no account does.
+// The clock is a part of the order and not of the state, because fees that depend on the time
+// change while no account changes.
 package venue
 
 import (
@@ -36,41 +38,42 @@ import (
 // Key is a 32-byte account address.
 type Key = pubkey.Key
 
-// Venue is one program on which tokens are swapped. Immutable and safe for concurrent use.
+// Venue is one program on which tokens are swapped. It is immutable and safe for concurrent use.
 type Venue interface {
-	// Name as in the swaps table.
+	// Name returns the name of the venue as in the swaps table, such as raydium_cpmm.
 	Name() string
-	// Program owns the pool accounts.
+	// Program returns the address of the program that owns the pool accounts.
 	Program() Key
-	// Lookup says where the pools of a pair are, in either order of the mints.
+	// Lookup returns where the pools of a pair are. The order of the two mints does not matter.
 	Lookup(a, b Key) Lookup
 	// Open reads a pool account that Program owns. It returns an error if the account is not a
-	// pool. mints are those that Lookup was asked for, if they are known: the accounts of some
-	// venues do not name their mints, and cannot be opened without them.
+	// pool. mints are the pair that Lookup was asked for, if the caller knows it: the accounts of
+	// some venues do not name their mints, and cannot be opened without mints.
 	Open(address Key, data []byte, mints ...Key) (Ref, error)
 	Traced
 }
 
-// Lookup is where pools may be. An account found there need not be a pool; Open decides.
+// Lookup says where pools may be. An account found there need not be a pool: Open decides.
 type Lookup struct {
-	// Filters are for one getProgramAccounts each.
+	// Filters find pools by one getProgramAccounts call for each filter.
 	Filters []Filter
-	// Addresses may or may not exist.
+	// Addresses are where a pool may be. An account need not exist there.
 	Addresses []Key
 }
 
 // Filter matches accounts of a program.
 type Filter struct {
-	// Size of the account's data; 0 for any.
+	// Size is the length of the account's data in bytes; 0 for any length.
 	Size int
-	// Parts are bytes of the data that must be equal.
+	// Parts are bytes that the data must have at their offsets.
 	Parts []Part
-	// MintsAt are the offsets of both mints, the lower one first; zero if not both are in the
-	// account.
+	// MintsAt are the offsets of the two mints in the data, the lower offset first. It is zero if
+	// the data does not have both mints.
 	MintsAt [2]int
 }
 
-// Whole returns the filter for the pools of all pairs; ok is false if there is none.
+// Whole returns the filter without the parts that name mints, so that it matches the pools of all
+// pairs. ok is false if MintsAt is zero.
 func (f Filter) Whole() (whole Filter, ok bool) {
 	if f.MintsAt == [2]int{} {
 		return Filter{}, false
@@ -105,42 +108,45 @@ func (f Filter) Matches(data []byte) bool {
 	return true
 }
 
-// Ref is a pool that is known to exist. Immutable.
+// Ref is a pool account that Venue.Open has read. It tells which accounts a quote needs. Immutable.
 type Ref interface {
-	// Address of the pool account.
+	// Address returns the address of the pool account.
 	Address() Key
-	// Mints of the pool.
+	// Mints returns the two mints of the pool.
 	Mints() [2]Key
 	// Rank orders the pools of one venue and pair: a deeper pool has a higher rank.
 	Rank() uint64
-	// Accounts are those that Decode needs, the pool itself among them, without the mints and the
-	// arrays of a Windowed.
+	// Accounts returns the addresses of the accounts that Decode needs, the pool account among
+	// them. It leaves out the mints, which Mints returns, and the arrays of a Windowed, which Near
+	// returns.
 	Accounts() []Key
-	// Own are those of Accounts that the pool's swaps write and no other pool has: the pool account
-	// and its vaults.
+	// Own returns those of Accounts that the pool's swaps write and that belong to no other pool:
+	// the pool account and its vaults.
 	Own() []Key
-	// Decode makes the pool's state. Errors wrap a Refusal, or ErrUnread.
+	// Decode returns the pool at the slot of state. Errors wrap a Refusal, or ErrUnread.
 	Decode(state State) (Pool, error)
 }
 
 // State has accounts of the chain, all of one slot.
 type State interface {
-	// Account returns nil if the account does not exist. held is false if it was not read.
+	// Account returns nil if the account does not exist. held is false if the account was not read.
 	Account(key Key) (account *solana.Account, held bool)
-	// Memo keeps what is parsed of an account, for Config and Mint. It may be nil.
+	// Memo returns the Memo in which Config, Mint and Array keep what they parsed of the account.
+	// If it is nil, they keep nothing.
 	Memo(key Key) *Memo
 }
 
 // Pool is a pool's state at one slot. Immutable and safe for concurrent use.
 type Pool interface {
-	// Address of the pool account.
+	// Address returns the address of the pool account.
 	Address() Key
-	// Mints of the pool.
+	// Mints returns the two mints of the pool.
 	Mints() [2]Key
-	// Quote answers an order. It does not allocate unless it fails. Errors wrap a Refusal.
+	// Quote answers an order. Errors wrap a Refusal. It allocates nothing, but for an error and for
+	// steps of the price that a pool with ticks or bins computes once and keeps.
 	Quote(order Order) (Quote, error)
-	// Instructions returns the instructions that make the swap of a quote of this pool, mostly one.
-	// limit is what the chain enforces: the least that an exact-in order may give, the most that an
+	// Instructions returns the instructions that execute a quote of this pool, mostly one. limit is
+	// what the chain enforces: the least that an exact-in order may give, or the most that an
 	// exact-out order may take.
 	Instructions(quote Quote, limit uint64, user UserAccounts) ([]Instruction, error)
 }
@@ -153,7 +159,7 @@ type Clock struct {
 	UnixTime int64
 }
 
-// slotsPerEpoch of the main network.
+// slotsPerEpoch is the length of an epoch on mainnet.
 const slotsPerEpoch = 432_000
 
 // ClockAt returns the clock of a slot and a time, for callers that have not read the sysvar.
@@ -172,9 +178,9 @@ type Order struct {
 	Clock    Clock
 }
 
-// Quote is what one pool gives.
+// Quote is a pool's answer to an order.
 type Quote struct {
-	// Order that it answers.
+	// Order is the order that the quote answers.
 	Order Order
 	// Out is the mint that is bought.
 	Out Key
@@ -182,23 +188,23 @@ type Quote struct {
 	// Token-2022. For an exact-out order AmountOut may be more than asked for, if the program
 	// rounds up or has no exact-out instruction; it is never less.
 	AmountIn, AmountOut uint64
-	// ImpactBps is how much worse than the price before the trade the swap executes, without fees;
-	// in basis points, rounded up.
+	// ImpactBps is by how much the price of the swap, without fees, is worse than the price before
+	// the swap; in basis points, rounded up.
 	ImpactBps uint64
 	Fees      Fees
 	// Native says that SOL leaves or reaches the wallet itself, not its token account.
 	Native bool
-	// ComputeUnits is how many the instructions may use.
+	// ComputeUnits is the most compute units that the instructions are expected to use.
 	ComputeUnits uint32
-	// Features that the swap uses.
+	// Features are the parts of the venue's arithmetic that the swap uses.
 	Features Features
-	// Accounts is how many accounts the swap's one instruction names, its program among them. It
-	// has at most MostData bytes of data. 0 for a swap that may have more of either.
+	// Accounts is the number of accounts that the swap's instruction names, its program included.
+	// It is 0 for a swap of several instructions, or with more than MostData bytes of data.
 	Accounts uint8
 }
 
-// MostData is how many bytes of data an instruction has at most whose quote tells its accounts.
-// swap_v2 of Whirlpool has 43.
+// MostData is the greatest length of the data of an instruction whose quote has Accounts. swap_v2
+// of Whirlpool has 43 bytes.
 const MostData = 48
 
 // FeeKind says who takes a fee.
@@ -206,7 +212,7 @@ type FeeKind uint8
 
 // The kinds of fees.
 const (
-	// FeePool goes to the venue: liquidity providers and protocol.
+	// FeePool goes to the liquidity providers and to the venue's protocol.
 	FeePool FeeKind = iota
 	// FeeCreator goes to the creator of the pool, or of the coin.
 	FeeCreator
@@ -226,18 +232,18 @@ func (k FeeKind) String() string {
 	}
 }
 
-// Fee is one fee of a swap, already counted in the quote's amounts.
+// Fee is one fee of a swap. The amounts of the quote already account for it.
 type Fee struct {
 	Amount uint64
 	Kind   FeeKind
-	// OnOutput says that it is in the mint that is bought, and not in the one that is sold.
+	// OnOutput says that the fee is in the mint that is bought, and not in the mint that is sold.
 	OnOutput bool
 }
 
-// Fees are the fees of a quote. The zero value has none. The most are four: the pool's, its
-// creator's, and those of a transfer to the pool and from it.
+// Fees are the fees of a quote, at most four: the pool's, its creator's, and the two transfer fees
+// to the pool and from it. The zero value has none.
 //
-// They name no mints: a quote is copied many times in a search for a route, so it should be small.
+// A Fee names no mint: a quote is copied many times in a search for a route, so it should be small.
 type Fees struct {
 	list  [4]Fee
 	count uint8
@@ -264,9 +270,11 @@ func (q *Quote) MintOf(fee Fee) Key {
 
 // UserAccounts are the accounts of a trader.
 type UserAccounts struct {
-	// Owner signs; Source and Destination are its token accounts.
+	// Owner is the wallet, which signs. Source is its token account for the mint that is sold,
+	// Destination the one for the mint that is bought.
 	Owner, Source, Destination Key
-	// Middle is the token account for what is between two chained swaps, if these need one.
+	// Middle is the owner's token account for the token between two chained swaps. Only pools whose
+	// Chained.NeedsMiddle is true use it.
 	Middle Key
 }
 
@@ -276,7 +284,7 @@ type Meta struct {
 	Signer, Writable bool
 }
 
-// Instruction of a program.
+// Instruction is an instruction of a program.
 type Instruction struct {
 	Program  Key
 	Accounts []Meta

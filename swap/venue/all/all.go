@@ -1,4 +1,4 @@
-// Package all is the list of the venues that Mintlake knows.
+// Package all has the list of the venues that Mintlake knows.
 package all
 
 import (

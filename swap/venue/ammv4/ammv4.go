@@ -5,8 +5,8 @@
 // Guarantees: decoding and arithmetic are pure and never panic; a pool with tokens in an order book
 // is refused.
 //
-// Written from the layouts and formulas of raydium-io/raydium-amm@27f461d (Apache-2.0), and held
-// against runs of the program (the test vectors).
+// The code is written from the layouts and formulas of raydium-io/raydium-amm@27f461d (Apache-2.0),
+// and checked against runs of the program (the test vectors).
 package ammv4
 
 import (
@@ -20,24 +20,25 @@ import (
 	"github.com/mintlake/mintlake/swap/venue/arith"
 )
 
-// Name of the venue, as in the swaps table.
+// Name is the name of the venue in the swaps table.
 const Name = "raydium_amm_v4"
 
 var (
-	// Program id of AMM v4.
+	// Program is the program id of AMM v4.
 	Program = pubkey.MustParse("675kPX9MHTjS2zt1qfr1NYHuzeLXfQM9H24wFSUt1Mp8")
-	// Authority over all vaults: the program derived address of "amm authority" and a nonce.
+	// Authority is the authority over all vaults: the program derived address of "amm authority"
+	// and a nonce.
 	Authority = pubkey.MustParse("5Q544fKrFoe6tsEbD7S8EmxGTJYAKtTVhAW5Q5pge4j1")
 )
 
-// computeUnits is what a swap may use. Measured: 23,000 to 26,000.
+// computeUnits is how many compute units a swap may use. 23,000 to 26,000 were measured.
 const computeUnits = 35_000
 
 // accountsOfSwap is how many accounts an instruction names, the program among them.
 const accountsOfSwap = 9
 
-// Layout of AmmInfo (state.rs). It has no discriminator: it is known by its size and owner. Side 0
-// is the coin, side 1 the price currency.
+// Layout of AmmInfo (state.rs). The account has no discriminator: its size and its owner tell what
+// it is. Side 0 is the coin, side 1 the price currency.
 const (
 	// PoolSize is the length of a pool account.
 	PoolSize = 752
@@ -62,15 +63,15 @@ const (
 	statusWaitingTrade = 7
 )
 
-// Layout of the order book's OpenOrders account. "serum", flags, market and owner come before
-// these.
+// Layout of the order book's OpenOrders account. The fields before these offsets are "serum",
+// flags, market and owner.
 const (
 	ordersCoinTotal  = 85
 	ordersPriceTotal = 101
 	ordersPrefix     = 109
 )
 
-// Tags of the instructions that take no accounts of the order book (3b087ad).
+// Tags of the instructions that name no accounts of the order book (raydium-amm, commit 3b087ad).
 const (
 	tagSwapBaseIn  = 16
 	tagSwapBaseOut = 17
@@ -134,8 +135,8 @@ func (s *state) hasOrders() bool {
 	return s.status != statusSwapOnly && s.openOrders != venue.Key{}
 }
 
-// ref implements venue.Ref. Its data is a valid pool account: many refs are held, and a decoded
-// state would hold the same once more.
+// ref implements venue.Ref. data is a valid pool account. It is kept as bytes: many refs are held,
+// and a decoded state would need as much memory again.
 type ref struct {
 	address venue.Key
 	data    []byte
@@ -208,7 +209,8 @@ func decode(address venue.Key, accounts venue.State) (*Pool, error) {
 }
 
 // checkOrders refuses a pool with tokens in the order book. Builds of the program before 27f461d
-// count them as reserves and move them, later ones do not. Here it is not known which build runs.
+// count them as reserves and move them, later builds do not. This code does not know which build
+// runs.
 func checkOrders(accounts venue.State, key, program venue.Key) error {
 	account, held := accounts.Account(key)
 	switch {
@@ -238,7 +240,8 @@ func (p *Pool) Address() venue.Key { return p.address }
 // Mints implements venue.Pool.
 func (p *Pool) Mints() [2]venue.Key { return p.state.mints }
 
-// result is a swap: in reaches the pool, net is the part of it that buys, out leaves the pool.
+// result is the result of a swap. in reaches the pool, net is the part of in that buys, and out
+// leaves the pool.
 type result struct {
 	side         int
 	in, net, out uint64
@@ -281,7 +284,7 @@ func (p *Pool) swap(o venue.Order) (result, error) {
 	return r, nil
 }
 
-// open returns an error if the pool's status allows no swaps at that time.
+// open returns an error if the pool's status allows no swaps at the time of clock.
 func (p *Pool) open(clock venue.Clock) error {
 	switch p.state.status {
 	case statusInitialized, statusSwapOnly:

@@ -11,7 +11,7 @@ var _ venue.Venue = Venue{}
 // featureExactOut is the only feature that a swap may have.
 const featureExactOut venue.Features = 1
 
-// Tags of the instructions that take accounts of the order book.
+// Tags of the instructions that name accounts of the order book.
 const (
 	tagBookBaseIn  = 9
 	tagBookBaseOut = 11
@@ -34,8 +34,8 @@ func (Venue) Trade(c venue.Call) (venue.Trade, bool) {
 	const (
 		// Numbers of accounts: without the order book, with it, and with it and the target orders.
 		plain, book, bookAndTarget = 8, 17, 18
-		pool                       = 1 // its place among the accounts
-		// Where the two amounts are in the data, and where they end.
+		pool                       = 1 // index of its account
+		// Offsets of the two amounts in the data, and the size of the data.
 		first, second, size = 1, 9, 17
 	)
 	count := len(c.Accounts)

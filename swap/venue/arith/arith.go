@@ -1,11 +1,11 @@
 // Package arith is the integer arithmetic of venues: intermediates of 128 bits, no allocation.
 //
-// Guarantees: exact, or ok is false.
+// Guarantees: a result is exactly the stated one, rounding included, or ok is false.
 package arith
 
 import "math/bits"
 
-// MulDiv is a·b/d rounded down. ok is false if that exceeds 64 bits or d is 0.
+// MulDiv returns a·b/d rounded down. ok is false if that exceeds 64 bits or d is 0.
 func MulDiv(a, b, d uint64) (q uint64, ok bool) {
 	hi, lo := bits.Mul64(a, b)
 	if hi >= d {
@@ -15,7 +15,7 @@ func MulDiv(a, b, d uint64) (q uint64, ok bool) {
 	return q, true
 }
 
-// MulDivUp is a·b/d rounded up. ok is false if that exceeds 64 bits or d is 0.
+// MulDivUp returns a·b/d rounded up. ok is false if that exceeds 64 bits or d is 0.
 func MulDivUp(a, b, d uint64) (q uint64, ok bool) {
 	hi, lo := bits.Mul64(a, b)
 	if hi >= d {
@@ -29,7 +29,8 @@ func MulDivUp(a, b, d uint64) (q uint64, ok bool) {
 }
 
 // ImpactBps returns the price impact of a constant product: net/(reserve+net) in basis points,
-// rounded up. net is the amount that buys, without fees; reserve is the pool's of the same token.
+// rounded up. net is the amount that is sold, without fees; reserve is the pool's reserve of the
+// same token.
 func ImpactBps(net, reserve uint64) uint64 {
 	sum, carry := bits.Add64(reserve, net, 0)
 	if carry != 0 || sum == 0 {

@@ -26,7 +26,7 @@ const (
 type tick struct {
 	// net is what the liquidity gains when the price rises over the tick, in two's complement.
 	net arith.U128
-	// orders is what the limit orders of the tick still sell.
+	// orders is what the limit orders of the tick have left to sell.
 	orders uint64
 	index  int32
 	// liquid says that positions begin or end there.
@@ -41,8 +41,8 @@ type array struct {
 	ticks  []tick
 }
 
-// decodeArray reads a tick array of a pool with a spacing, or its compact form. In those of a fork
-// there must be no limit orders.
+// decodeArray reads a tick array of a pool with this tick spacing, or its compact form. Limit
+// orders in an array of a fork are an error.
 func decodeArray(data []byte, spacing int32, fork bool) (*array, error) {
 	raw := has(data, arrayDiscriminator, arraySize)
 	if !raw && !has(data, compactDiscriminator, arrayHead) {

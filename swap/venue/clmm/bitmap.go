@@ -8,9 +8,9 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// Arrays have arrayTicks ticks that may be initialized each, and are numbered from the one that
-// begins at tick 0. Bits say which have initialized ticks: those of the 512 arrays on either side
-// of tick 0 lie in the pool account, the others in its bitmap extension
+// A tick array has arrayTicks ticks that may be initialized. Array 0 begins at tick 0. In the
+// bitmaps of a pool, one bit for each array says whether it has initialized ticks. The bits of the
+// 512 arrays on either side of tick 0 are in the pool account, the others in its bitmap extension
 // (raydium-clmm, states/tickarray_bitmap_extension.rs).
 const (
 	arrayTicks    = 60
@@ -21,12 +21,13 @@ const (
 	bitmapsAside  = 14
 	bitmapBytes   = poolArrays / 8
 	extensionSize = extensionBits + 2*bitmapsAside*bitmapBytes
-	// wholeSpacing is the least tick spacing with which the pool's own bits cover all prices.
+	// wholeSpacing is the least tick spacing with which the bits in the pool account cover all
+	// prices.
 	wholeSpacing = 15
 )
 
-// extension is a bitmap extension account. Its words lie as the pool's: each bit one array, the
-// lowest first.
+// extension is a bitmap extension account. As in the pool account, each bit is one array, the
+// lowest array first.
 type extension struct {
 	above, below [bitmapsAside * poolArrays / 64]uint64
 }
@@ -42,25 +43,26 @@ func decodeExtension(data []byte, pool venue.Key) (*extension, error) {
 	}
 	const words = poolArrays / 64
 	for i := range e.below {
-		// The bitmap nearest to tick 0 is the first. In each the lowest array is the first.
+		// In the account the bitmap nearest to tick 0 is the first, but in each bitmap the lowest
+		// array is the first.
 		from := (bitmapsAside-1-i/words)*words + i%words
 		e.below[i] = binary.LittleEndian.Uint64(data[extensionBits+bitmapsAside*bitmapBytes+8*from:])
 	}
 	return e, nil
 }
 
-// arrays are the bits of a pool.
+// arrays has the bitmaps of a pool, which tell the initialized arrays.
 type arrays struct {
 	own *[16]uint64
-	// extension may be nil: then no array outside the pool's own bits is known.
+	// If extension is nil, no array outside the pool's own bits is known.
 	extension *extension
 	spacing   int32
 }
 
-// numberOf returns the number of the array of a tick.
+// numberOf returns the number of the array that has a tick.
 func numberOf(tick, spacing int32) int32 { return floorDiv(tick, arrayTicks*spacing) }
 
-// word returns the bits of 64 arrays, of which the first is 64·i.
+// word returns the bits of 64 arrays, beginning with array 64·i.
 func (a arrays) word(i int32) uint64 {
 	const own, aside = poolArrays / 64, bitmapsAside * poolArrays / 64
 	switch {
@@ -79,8 +81,8 @@ func (a arrays) initialized(number int32) bool {
 	return a.word(floorDiv(number, 64))>>uint32(number-64*floorDiv(number, 64))&1 == 1
 }
 
-// next returns the nearest initialized array above another, or below it. ok is false if there is
-// none.
+// next returns the nearest initialized array above number if up is set, else the nearest below it.
+// ok is false if there is none.
 func (a arrays) next(number int32, up bool) (next int32, ok bool) {
 	low, high := numberOf(minTick, a.spacing), numberOf(maxTick, a.spacing)
 	if up {
@@ -101,5 +103,5 @@ func (a arrays) next(number int32, up bool) (next int32, ok bool) {
 	return 0, false
 }
 
-// own returns whether the pool's own bits have an array.
+// own returns whether the bit of an array is in the pool account.
 func own(number int32) bool { return number >= -poolArrays && number < poolArrays }

@@ -8,7 +8,7 @@ import (
 )
 
 // swapRouter is sha256("global:swap_router_base_in")[:8]. The instruction swaps over several pools:
-// all that one pays into the user's account is sold to the next.
+// all that a pool pays into the user's account is sold to the next pool.
 var swapRouter = [8]byte{0x45, 0x7d, 0x73, 0xda, 0xf5, 0xba, 0xf2, 0xc4}
 
 var _ venue.Chained = (*Pool)(nil)
@@ -44,7 +44,7 @@ func (p *Pool) QuoteNext(first venue.Quote, next venue.Pool) (venue.Quote, error
 	return last.QuoteFirst(venue.Order{In: first.Out, Amount: first.AmountOut, Clock: first.Order.Clock})
 }
 
-// last returns the second pool of a chain.
+// last returns next as the second pool of a chain that begins with p.
 func (p *Pool) last(next venue.Pool) (*Pool, error) {
 	last, ok := next.(*Pool)
 	if !ok || last.program != p.program || last.address == p.address {
@@ -54,7 +54,7 @@ func (p *Pool) last(next venue.Pool) (*Pool, error) {
 }
 
 // ChainInstructions implements venue.Chained: swap_router_base_in(amount_in, amount_out_minimum).
-// The program wants the sold mint writable.
+// The program requires that the sold mint is writable.
 func (p *Pool) ChainInstructions(first, second venue.Quote, next venue.Pool, limit uint64, user venue.UserAccounts) ([]venue.Instruction, error) {
 	last, err := p.last(next)
 	if err != nil {
@@ -73,7 +73,8 @@ func (p *Pool) ChainInstructions(first, second venue.Quote, next venue.Pool, lim
 	return []venue.Instruction{{Program: p.program, Data: venue.InstructionData(swapRouter[:], first.Order.Amount, limit), Accounts: metas}}, nil
 }
 
-// appendHop appends the accounts of one pool of a chain. to is the user's account that it pays.
+// appendHop appends the accounts of one pool of a chain. to is the user's account into which the
+// pool pays.
 func (p *Pool) appendHop(metas []venue.Meta, o venue.Order, to venue.Key) ([]venue.Meta, error) {
 	r, err := p.swap(o)
 	if err != nil {

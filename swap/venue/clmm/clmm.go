@@ -1,13 +1,14 @@
-// Package clmm quotes swaps on Raydium CLMM (program CAMMCzo5…), and on programs that were made of
-// its code.
+// Package clmm quotes swaps on Raydium CLMM (program CAMMCzo5…), and on programs that are forks of
+// it.
 //
 // In: pool, config, bitmap extension, tick array and mint accounts. Out: quotes that equal the
 // program's, and its swap_v2 instructions. Guarantees: see package venue. The formulas are checked
-// against runs of the program; what those of the forks have on top is refused.
+// against runs of Raydium's program. What a fork may have besides these formulas is refused.
 //
-// A pool is a Uniswap v3 pool with square root prices in Q64.64 and fees in millionths. On top it
-// may take its fee from one of the tokens whatever is sold, raise it with the volatility, and have
-// limit orders at ticks, which sell before the liquidity beyond is used.
+// A pool is a Uniswap v3 pool with square root prices in Q64.64 and fees in millionths. It has
+// three additions: its fee may always be taken from the same token, whichever is sold; its fee may
+// grow with the volatility; and ticks may have limit orders, which sell before the price passes the
+// tick.
 package clmm
 
 import (
@@ -15,12 +16,12 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// Venue implements venue.Arrayed: one program.
+// Venue is one of the programs. It implements venue.Arrayed.
 type Venue struct {
 	name    string
 	program venue.Key
-	// fork says that the program is not Raydium's own: nothing but the plain formulas is known of
-	// it, and that only by swaps on the chain.
+	// fork says that the program is not Raydium's own. Only the plain formulas are known of a fork,
+	// and only from swaps on the chain.
 	fork bool
 }
 

@@ -11,36 +11,41 @@ import (
 	"github.com/mintlake/mintlake/swap/venue/arith"
 )
 
-// The units of a dynamic fee (raydium-clmm, states/pool_fee.rs). A group of ticks, spacing wide,
-// counts volatilityUnit. The fee is control·(volatility·spacing)²/(controlUnit·volatilityUnit²).
+// The units of a dynamic fee (raydium-clmm, states/pool_fee.rs). A group of ticks is as wide as the
+// tick spacing. Each group that the price moves adds volatilityUnit to the volatility. The fee is
+// control·(volatility·spacing)²/(controlUnit·volatilityUnit²).
 const (
 	volatilityUnit = 10_000
 	reductionUnit  = 10_000
 	controlUnit    = 100_000
-	// maxRate is the highest fee of a pool with a dynamic fee, in units of feeUnit.
+	// maxRate is the highest fee of a pool with a dynamic fee, in millionths.
 	maxRate = 100_000
 
 	dynamicSize = 80
 )
 
-// dynamicFee grows with the recent moves of the price, which are counted in groups of ticks from
-// reference on.
+// dynamicFee grows with the recent moves of the price. The moves are counted in groups of ticks
+// from reference on.
 type dynamicFee struct {
-	on                       bool
+	on bool
+	// filter and decay are in seconds, see phaseAt. reduction is in parts of reductionUnit.
 	filter, decay, reduction uint16
-	control, most            uint32
-	// reference is the group at the last update; before is the volatility that it began with.
+	// most is the greatest volatility.
+	control, most uint32
+	// reference is the group from which moves are counted. before is the volatility that it began
+	// with.
 	reference          int32
 	before, volatility uint32
-	updated            uint64
+	// updated is the Unix second at which the reference was renewed.
+	updated uint64
 }
 
 // decodeDynamicFee reads the fee of a pool account. It is off if all of it is empty.
 func decodeDynamicFee(data []byte) dynamicFee {
-	half, word := binary.LittleEndian.Uint16, binary.LittleEndian.Uint32
+	u16, u32 := binary.LittleEndian.Uint16, binary.LittleEndian.Uint32
 	return dynamicFee{
-		on: !empty(data[:dynamicSize]), filter: half(data), decay: half(data[2:]), reduction: half(data[4:]), control: word(data[6:]), most: word(data[10:]),
-		reference: int32(word(data[14:])), before: word(data[18:]), volatility: word(data[22:]), updated: binary.LittleEndian.Uint64(data[26:]),
+		on: !empty(data[:dynamicSize]), filter: u16(data), decay: u16(data[2:]), reduction: u16(data[4:]), control: u32(data[6:]), most: u32(data[10:]),
+		reference: int32(u32(data[14:])), before: u32(data[18:]), volatility: u32(data[22:]), updated: binary.LittleEndian.Uint64(data[26:]),
 	}
 }
 
@@ -58,16 +63,17 @@ type phase uint8
 const (
 	// phaseKeep changes nothing: the swap follows the last update closely.
 	phaseKeep phase = iota
-	// phaseDecay begins a new reference with part of the volatility.
+	// phaseDecay begins a new reference with a part of the volatility.
 	phaseDecay
-	// phaseReset begins one with none.
+	// phaseReset begins a new reference without volatility.
 	phaseReset
 )
 
-// phases is how many there are.
+// phases is the number of phases.
 const phases = 3
 
-// phaseAt returns the phase of a swap at a time in Unix seconds. All swaps of a phase are equal.
+// phaseAt returns the phase of a swap at a time in Unix seconds. The time has no other effect on
+// the fee of a swap.
 func (d *dynamicFee) phaseAt(now uint64) phase {
 	var since uint64
 	if now > d.updated {
@@ -102,7 +108,7 @@ func (d *dynamicFee) move(group int32) {
 // full returns whether the volatility cannot grow.
 func (d *dynamicFee) full() bool { return d.volatility == d.most }
 
-// rate returns the whole fee on top of a base fee, in units of feeUnit.
+// rate returns the whole fee of a pool with a base fee, in millionths.
 func (d *dynamicFee) rate(base uint32, spacing int32) uint32 {
 	if !d.on {
 		return base

@@ -14,12 +14,13 @@ import (
 // offer is the limit orders of one tick, for a swap in one direction.
 type offer struct {
 	terms
-	// amount is what they sell.
+	// amount is what the limit orders sell in all.
 	amount uint64
 	// price is P in Q64.64, rounded in favour of the orders.
 	price uint256.Int
 }
 
+// offer returns the limit orders at the price t.from that sell amount.
 func (t terms) offer(amount uint64) *offer {
 	o := &offer{terms: t, amount: amount}
 	root := t.from.Wide()
@@ -31,8 +32,7 @@ func (t terms) offer(amount uint64) *offer {
 	return o
 }
 
-// ratio returns the numbers by which an amount of what is sold to the orders is multiplied and
-// divided to get what they give for it.
+// ratio returns two numbers: for an amount, the limit orders give amount·multiply/divide.
 func (o *offer) ratio() (multiply, divide uint256.Int) {
 	one := uint256.Int{0, 1}
 	if o.up {
@@ -41,23 +41,25 @@ func (o *offer) ratio() (multiply, divide uint256.Int) {
 	return o.price, one
 }
 
-// cost returns what the orders take for an amount, without a fee; ok is false if it exceeds 64
-// bits.
-func (o *offer) cost(amount uint64) (uint64, bool) {
+// cost returns what the limit orders take for giving amount, without a fee. ok is false if it
+// exceeds 64 bits.
+func (o *offer) cost(amount uint64) (taken uint64, ok bool) {
 	var cost uint256.Int
 	multiply, divide := o.ratio()
 	arith.DivideUp(&cost, divide.Mul(&divide, uint256.NewInt(amount)), &multiply)
 	return cost.Uint64(), cost.IsUint64()
 }
 
-// gives returns what the orders give for an amount without a fee, as if they had enough.
+// gives returns what the limit orders give for an amount without a fee, as if they had enough to
+// give.
 func (o *offer) gives(amount uint64) uint256.Int {
 	multiply, divide := o.ratio()
 	multiply.Mul(&multiply, uint256.NewInt(amount))
 	return *multiply.Div(&multiply, &divide)
 }
 
-// whole returns what moves if the orders sell all. ok is false if it exceeds 64 bits.
+// whole returns what moves if the limit orders sell their whole amount. ok is false if it exceeds
+// 64 bits.
 func (o *offer) whole() (a amounts, ok bool) {
 	a.out = o.amount
 	if a.in, ok = o.cost(o.amount); !ok {
@@ -66,16 +68,16 @@ func (o *offer) whole() (a amounts, ok bool) {
 	return a, o.charge(&a)
 }
 
-// most returns how much an exact-in order may have left so that it ends with these orders: the
-// highest amount for which they would not give more than they have.
+// most returns the greatest rest of an exact-in order with which the order ends at these limit
+// orders: for one unit more they would have to give more than their amount.
 func (o *offer) most() uint64 {
 	multiply, divide := o.ratio()
 	var net uint256.Int
 	next := uint256.NewInt(o.amount)
 	next.AddUint64(next, 1)
-	arith.DivideUp(&net, divide.Mul(&divide, next), &multiply) // the least amount that gives more
+	arith.DivideUp(&net, divide.Mul(&divide, next), &multiply) // the least for which they give more
 	if o.onInput {
-		// Of an amount ⌊amount·(unit−rate)/unit⌋ is without the fee.
+		// The fee leaves ⌊rest·(feeUnit−rate)/feeUnit⌋ of a rest.
 		arith.DivideUp(&net, net.Mul(&net, uint256.NewInt(feeUnit)), uint256.NewInt(uint64(feeUnit-o.rate)))
 	}
 	net.SubUint64(&net, 1)
@@ -85,8 +87,8 @@ func (o *offer) most() uint64 {
 	return net.Uint64()
 }
 
-// sell returns what moves if an exact-in order ends with these orders, of which rest is left.
-// given is what they sold.
+// sell returns what moves if an exact-in order, of which rest is left to sell, ends at these limit
+// orders. given is what they sold, before a fee on the output.
 func (o *offer) sell(rest uint64) (a amounts, given uint64) {
 	net := rest
 	if o.onInput {
@@ -102,8 +104,8 @@ func (o *offer) sell(rest uint64) (a amounts, given uint64) {
 	return a, given
 }
 
-// buy returns what moves if an exact-out order ends with these orders, of which rest is left.
-// given is what they sold.
+// buy returns what moves if an exact-out order, of which rest is left to buy, ends at these limit
+// orders. given is what they sold, before a fee on the output.
 func (o *offer) buy(rest uint64) (a amounts, given uint64, err error) {
 	var ok bool
 	if given = min(rest, o.amount); !o.onInput {

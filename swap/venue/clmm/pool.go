@@ -16,8 +16,11 @@ type Pool struct {
 	state        state
 	config       *config
 	mints        [2]*mint.Mint
-	extension    *extension
+	// extension is nil if no array of the window needs it, or if it does not exist.
+	extension *extension
 	window
+	// walks are the steps that were computed so far, by the side that is sold and by the phase of
+	// the dynamic fee.
 	walks [2][phases]atomic.Pointer[walk]
 }
 
@@ -27,11 +30,12 @@ type held struct {
 	key venue.Key
 }
 
-// window is the arrays of a pool that are held: a run of initialized ones, without a gap, in
-// ascending order.
+// window has the tick arrays of a pool that are held: those around the price, without a gap between
+// initialized ones, in ascending order.
 type window struct {
 	arrays []held
-	// more says, for each direction, whether there are arrays beyond: first downwards.
+	// more says whether initialized arrays follow outside the window: more[0] below it, more[1]
+	// above it.
 	more [2]bool
 }
 
@@ -47,8 +51,8 @@ func (p *Pool) pair(side int) venue.Pair {
 
 var errBeyond = fmt.Errorf("%w: in another tick array", venue.ErrBeyond)
 
-// hold finds the pool's arrays around the price. get returns one by its number, without an array if
-// it is not held.
+// hold fills the window: it collects the initialized arrays around the price, outwards, until one
+// is not held. get returns an array by its number, or a held without an array if it is not held.
 func (p *Pool) hold(get func(number int32) (held, error)) error {
 	known := arrays{own: &p.state.bitmap, extension: p.extension, spacing: p.state.spacing}
 	at := numberOf(p.state.tick, p.state.spacing)
@@ -80,7 +84,8 @@ func (p *Pool) hold(get func(number int32) (held, error)) error {
 	return nil
 }
 
-// run returns the held arrays from one on in a direction, and whether there are more beyond.
+// run returns the held arrays that follow array number in a direction, the nearest first. more says
+// whether the next initialized array is not held.
 func run(known arrays, number int32, up bool, get func(number int32) (held, error)) (list []held, more bool, err error) {
 	for {
 		next, ok := known.next(number, up)
@@ -95,8 +100,8 @@ func run(known arrays, number int32, up bool, get func(number int32) (held, erro
 	}
 }
 
-// first returns the index of the array with which a swap begins: the one at the price if it is
-// initialized, else the next one in the direction.
+// first returns the index of the array with which a swap begins: the array at the price if it is
+// initialized, else the next one in the direction. If there is none, the index is out of range.
 func (p *Pool) first(up bool) int {
 	at := numberOf(p.state.tick, p.state.spacing)
 	for i, a := range p.arrays {

@@ -11,11 +11,12 @@ import (
 	"github.com/mintlake/mintlake/swap/venue/arith"
 )
 
-// fixedAccounts is how many accounts swap_v2 names before bitmap extension and arrays; the program
-// itself comes on top.
+// fixedAccounts is how many accounts swap_v2 names before the bitmap extension and the arrays,
+// without the program itself.
 const fixedAccounts = 13
 
-// Compute units: of a swap without arrays, for each array, each step, and each Token-2022 mint.
+// The compute units that a quote allows: for a swap without arrays, and in addition for each array,
+// each step and each Token-2022 mint. maxUnits is the limit of a transaction.
 const (
 	unitsBase  = 90_000
 	unitsArray = 15_000
@@ -65,8 +66,8 @@ func (p *Pool) units(r *result) uint32 {
 	return uint32(units)
 }
 
-// impact returns how much less than the price before gives a swap gives without fees, in basis
-// points.
+// impact returns by how much a swap without fees gives less than the price before it would give, in
+// basis points.
 func (p *Pool) impact(r *result) uint64 {
 	net, gross := r.in, r.out+r.fee
 	if r.onInput {
@@ -85,9 +86,11 @@ func (p *Pool) impact(r *result) uint64 {
 	return arith.Shortfall(spot, gross)
 }
 
-// listed returns which of the pool's arrays the instruction of a swap names: those that it needs,
-// one more for a price that moves on until then, and the one behind if the price is near to it. The
-// program ignores arrays that it does not need.
+// listed returns the range [from, to) of the pool's arrays that the instruction of a swap names.
+// These are the arrays that the swap needs and the next one in its direction. If the price is
+// within a tenth of an array from the array behind it, that array is named too. The additional
+// arrays are for a price that moves before the swap is executed. The program ignores arrays that it
+// does not need.
 func (p *Pool) listed(r *result) (from, to int) {
 	up := r.side == 1
 	first, count := p.first(up), int(r.last().touched)
@@ -107,8 +110,9 @@ func (p *Pool) listed(r *result) (from, to int) {
 	return from, to
 }
 
-// extended returns whether the instruction needs the bitmap extension for a run of arrays. The
-// program stops to read its accounts at one that does not exist.
+// extended returns whether the instruction names the bitmap extension: it must if an array is
+// outside the pool's own bits. An extension that does not exist is left out, as the program stops
+// reading its accounts there.
 func (p *Pool) extended(from, to int) bool {
 	outside := !own(numberOf(p.state.tick, p.state.spacing))
 	for _, a := range p.arrays[from:to] {
@@ -118,7 +122,8 @@ func (p *Pool) extended(from, to int) bool {
 }
 
 // Instructions implements venue.Pool: swap_v2(amount, other_amount_threshold, sqrt_price_limit_x64,
-// is_base_input). A limit of 0 stands for none; then the program fills the order or fails.
+// is_base_input). A price limit of 0 stands for none. The program then fills the whole order or
+// fails.
 func (p *Pool) Instructions(q venue.Quote, limit uint64, user venue.UserAccounts) ([]venue.Instruction, error) {
 	r, err := p.swap(q.Order)
 	if err != nil {
@@ -140,7 +145,8 @@ func (p *Pool) Instructions(q venue.Quote, limit uint64, user venue.UserAccounts
 	return []venue.Instruction{{Program: p.program, Data: append(data, base), Accounts: append(metas, p.arrayMetas(&r)...)}}, nil
 }
 
-// arrayMetas returns the accounts of a swap that depend on the state, in the direction of the swap.
+// arrayMetas returns the last accounts of an instruction: the bitmap extension if it is needed, and
+// the arrays in the direction of the swap.
 func (p *Pool) arrayMetas(r *result) (metas []venue.Meta) {
 	from, to := p.listed(r)
 	if p.extended(from, to) {

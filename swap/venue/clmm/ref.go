@@ -8,7 +8,8 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// How many arrays a window has in each direction, besides the one at the price.
+// narrow and wide are how many arrays a window has in each direction, besides the array at the
+// price. spares is how many arrays beyond the window are held in each direction.
 const (
 	narrow = 3
 	wide   = 8
@@ -20,23 +21,25 @@ type ref struct {
 	venue   Venue
 	address venue.Key
 	state   state
-	aside   int
+	// perSide is narrow or wide.
+	perSide int
 	// extension is the address of the bitmap extension, zero if the spacing needs none.
 	extension   venue.Key
 	near, spare []venue.Key
-	// numbers are those of the arrays of near, then of spare. If the extension is needed, its
-	// address stands in near before those of the arrays.
-	numbers  []int32
+	// numbers are the numbers of the arrays in near, then of those in spare.
+	numbers []int32
+	// extended says that the extension is needed. Then its address is the first in near.
 	extended bool
 }
 
-// open makes the ref of a pool account. It takes over what addresses before has; before may be nil.
-func (v Venue) open(address venue.Key, data []byte, before *ref, aside int) (*ref, error) {
+// open makes the ref of a pool account. It reuses the addresses of before, an older ref of the
+// pool, which may be nil.
+func (v Venue) open(address venue.Key, data []byte, before *ref, perSide int) (*ref, error) {
 	s, err := decodeState(data, v.fork)
 	if err != nil {
 		return nil, err
 	}
-	r := &ref{venue: v, address: address, state: s, aside: aside}
+	r := &ref{venue: v, address: address, state: s, perSide: perSide}
 	if s.spacing < wholeSpacing {
 		if r.extension, err = r.extensionKey(before); err != nil {
 			return nil, err
@@ -45,7 +48,7 @@ func (v Venue) open(address venue.Key, data []byte, before *ref, aside int) (*re
 	return r, r.derive(before)
 }
 
-// derive finds the window and its addresses.
+// derive finds the window and derives its addresses.
 func (r *ref) derive(before *ref) error {
 	near, spare := r.window()
 	r.numbers = slices.Concat(near, spare)
@@ -76,7 +79,8 @@ func (r *ref) extensionKey(before *ref) (venue.Key, error) {
 	return venue.Derive(r.venue.program, []byte("pool_tick_array_bitmap_extension"), r.address[:])
 }
 
-// keyOf returns the address of an array of the window. ok is false if it is none.
+// keyOf returns the address of an array of the window or a spare one. ok is false for any other
+// array.
 func (r *ref) keyOf(number int32) (key venue.Key, ok bool) {
 	near := r.near
 	if r.extended {
@@ -105,9 +109,10 @@ func (r *ref) arrayKey(number int32, before *ref) (venue.Key, error) {
 	return venue.Derive(r.venue.program, []byte("tick_array"), r.address[:], start)
 }
 
-// window returns the arrays that Decode needs and those beyond. As far as the pool's own bits
-// reach, they are those with initialized ticks. Beyond, where only the extension knows, they are
-// the nearest ones, and the outermost one, in which positions over all prices end.
+// window returns the arrays that Decode needs, and the spare ones beyond. As far as the pool
+// account has the bits, these are arrays with initialized ticks. Farther out only the extension
+// tells which arrays exist, so the nearest ones are named there, and the outermost one, in which
+// positions over all prices end.
 func (r *ref) window() (near, spare []int32) {
 	s := &r.state
 	known := arrays{own: &s.bitmap, spacing: s.spacing}
@@ -120,12 +125,12 @@ func (r *ref) window() (near, spare []int32) {
 	}
 	for _, up := range []bool{true, false} {
 		number := at
-		for i := 0; i < r.aside+spares; i++ {
+		for i := 0; i < r.perSide+spares; i++ {
 			next, ok := known.after(number, up)
 			if !ok {
 				break
 			}
-			if number = next; i < r.aside {
+			if number = next; i < r.perSide {
 				near = append(near, number)
 			} else {
 				spare = append(spare, number)
@@ -136,8 +141,9 @@ func (r *ref) window() (near, spare []int32) {
 	return near, spare
 }
 
-// after returns the array that follows another one in a window: the nearest initialized one of the
-// pool's own bits, else the next one outside, else the outermost. ok is false if there is none.
+// after returns the array that follows number in a window: the nearest initialized one in the
+// pool's own bits, else the outermost one, and outside of the own bits the next number. ok is false
+// if there is none.
 func (a arrays) after(number int32, up bool) (next int32, ok bool) {
 	if next, ok = a.next(number, up); ok || a.spacing >= wholeSpacing {
 		return next, ok
@@ -188,15 +194,15 @@ func (r *ref) Spare() []venue.Key { return r.spare }
 
 // Next implements venue.Windowed.
 func (r *ref) Next(data []byte) (venue.Ref, error) {
-	return r.venue.open(r.address, data, r, r.aside)
+	return r.venue.open(r.address, data, r, r.perSide)
 }
 
 // Wider implements venue.Windowed.
 func (r *ref) Wider() venue.Ref {
-	if r.aside == wide {
+	if r.perSide == wide {
 		return nil
 	}
-	wider := &ref{venue: r.venue, address: r.address, state: r.state, aside: wide, extension: r.extension}
+	wider := &ref{venue: r.venue, address: r.address, state: r.state, perSide: wide, extension: r.extension}
 	if err := wider.derive(r); err != nil {
 		return nil
 	}
@@ -238,7 +244,8 @@ func (r *ref) decode(accounts venue.State) (*Pool, error) {
 	return p, p.hold(func(number int32) (held, error) { return r.array(accounts, number) })
 }
 
-// array reads an array of the window. Its array is nil if the window has not it.
+// array reads an array. The result has no array if it is neither in the window nor a spare one that
+// was read.
 func (r *ref) array(accounts venue.State, number int32) (held, error) {
 	key, ok := r.keyOf(number)
 	if !ok {
@@ -258,7 +265,8 @@ func (r *ref) array(accounts venue.State, number int32) (held, error) {
 	return held{a, key}, nil
 }
 
-// unread returns nil for an array that Decode does without.
+// unread returns the error for an array whose account was not read: nil for a spare one, as Decode
+// does without it.
 func (r *ref) unread(key venue.Key) error {
 	for _, spare := range r.spare {
 		if spare == key {

@@ -8,9 +8,9 @@ import (
 	"github.com/mintlake/mintlake/swap/venue/arith"
 )
 
-// The compact form of a tick array: its discriminator, which no account has, then pool and start as
-// in the account, then of each tick that is initialized its place, its flags, its tick, its net
-// liquidity and, if it has any, its limit orders.
+// compactDiscriminator begins the compact form of a tick array; no account has it. The pool and the
+// start follow as in the account. Then come the initialized ticks, each with its place, flags,
+// tick, net liquidity and, if it has any, the amount of its limit orders.
 var compactDiscriminator = [8]byte{'c', 'l', 'm', 'm', 't', 'i', 'c', 'k'}
 
 const (
@@ -21,7 +21,8 @@ const (
 	flagOrders = 2
 )
 
-// Shrink implements venue.Arrayed. Of an array the ticks that are not initialized are left out.
+// Shrink implements venue.Arrayed. It leaves out the ticks of an array that are not initialized.
+// Other accounts have no compact form.
 func (v Venue) Shrink(data []byte) []byte {
 	if !has(data, arrayDiscriminator, arraySize) {
 		return data
@@ -56,7 +57,8 @@ func (t *tick) appendTo(compact []byte, place int) []byte {
 	return compact
 }
 
-// expandTicks reads the ticks of a compact form. each gets a tick and its place in the array.
+// expandTicks reads the ticks of a compact form. It calls each with every tick and its place in the
+// array.
 func expandTicks(data []byte, each func(place int32, t tick) error) error {
 	for last := -1; len(data) > 0; {
 		if len(data) < compactTick {

@@ -30,7 +30,7 @@ const (
 	configSize      = 117
 )
 
-// The sides of a pool that pay the fee.
+// Values of the field fee_on: the token from which the fee of a swap is taken.
 const (
 	feeOnInput  = 0
 	feeOnToken0 = 1
@@ -40,7 +40,7 @@ const (
 // statusNoSwap is the bit of a pool's status that stops swaps.
 const statusNoSwap = 1 << 4
 
-// feeUnit is the unit of fees: a millionth.
+// feeUnit is 100 % as a fee rate: rates are in millionths.
 const feeUnit = 1_000_000
 
 // maxSpacing is the program's MAX_TICK_SPACING.
@@ -58,10 +58,11 @@ var (
 type state struct {
 	config, observation venue.Key
 	mints, vaults       [2]venue.Key
-	// spacing is by how many ticks those that may be initialized lie apart.
+	// spacing is the distance between two ticks that may be initialized, in ticks.
 	spacing   int32
 	liquidity arith.U128
-	// price is √P in Q64.64; tick is the one of the last transition, at the price or one below.
+	// price is √P in Q64.64. tick is that of the price. It may be one lower if the price is exactly
+	// that of a tick.
 	price    arith.U128
 	tick     int32
 	status   byte
@@ -75,8 +76,8 @@ func has(data []byte, discriminator [8]byte, size int) bool {
 	return len(data) >= size && [8]byte(data) == discriminator
 }
 
-// decodeState reads a pool account of a program that has every feature, or of a fork, in whose
-// accounts the bytes of newer features must be empty.
+// decodeState reads a pool account. In an account of a fork the bytes of newer features must be
+// empty.
 func decodeState(data []byte, fork bool) (state, error) {
 	if !has(data, poolDiscriminator, poolSize) {
 		return state{}, fmt.Errorf("%w: a pool of %d bytes", venue.ErrMalformed, len(data))
@@ -107,7 +108,8 @@ func empty(data []byte) bool {
 	return true
 }
 
-// check returns an error for a state that the program cannot make, or that is not known here.
+// check returns an error for a state that the program cannot make, or whose arithmetic is not known
+// here.
 func (s *state) check() error {
 	switch {
 	case s.mints[0] == s.mints[1]:
@@ -124,14 +126,15 @@ func (s *state) check() error {
 	return s.dynamic.check(s.spacing)
 }
 
-// feeFromInput returns whether the fee of a swap that sells mint side is taken from what is sold.
+// feeFromInput returns whether the fee of a swap is taken from what is sold. side is the index of
+// the mint that is sold.
 func (s *state) feeFromInput(side int) bool {
 	return s.feeOn == feeOnInput || s.feeOn == feeOnToken0 == (side == 0)
 }
 
 // config is an AmmConfig account: what many pools share.
 type config struct {
-	// rate is the fee of swaps, in units of feeUnit.
+	// rate is the fee of swaps, in millionths.
 	rate uint32
 }
 

@@ -9,12 +9,13 @@ import (
 	"github.com/mintlake/mintlake/swap/venue/arith"
 )
 
-// With liquidity L the price moves along
+// With liquidity L, a move of the price from √P₀ to √P₁ moves these amounts of token 0 and token 1:
 //
 //	Δ₀ = L·2⁶⁴·(√P₁−√P₀)/(√P₀·√P₁)    Δ₁ = L·(√P₁−√P₀)/2⁶⁴
 //
-// Selling token 0 lowers it, selling token 1 raises it. What the pool takes is rounded up, and what
-// it gives is rounded down (raydium-clmm, libraries/{swap_math,liquidity_math,sqrt_price_math}.rs).
+// Selling token 0 lowers the price, selling token 1 raises it. What the pool takes is rounded up,
+// and what it gives is rounded down (raydium-clmm,
+// libraries/{swap_math,liquidity_math,sqrt_price_math}.rs).
 
 var (
 	errOverflow = fmt.Errorf("%w: it would move more than 64 bits", venue.ErrTooLarge)
@@ -23,10 +24,10 @@ var (
 
 // terms are what one step of a swap depends on.
 type terms struct {
-	liquidity, from arith.U128
-	// to is where the step ends at the latest.
-	to arith.U128
-	// rate is the fee, in units of feeUnit.
+	liquidity arith.U128
+	// from and to are √P in Q64.64. The step begins at from and ends at to at the latest.
+	from, to arith.U128
+	// rate is the fee, in millionths.
 	rate uint32
 	// up says that the price rises, as token 1 is sold.
 	up bool
@@ -40,8 +41,8 @@ type amounts struct {
 	in, out, fee uint64
 }
 
-// between returns what moves between the step's first price and another one, without fees. ok is
-// false if one of both exceeds 64 bits.
+// between returns the amounts that move between the prices t.from and next, without fees. ok is
+// false if one of them exceeds 64 bits.
 func (t *terms) between(next arith.U128) (in, out uint64, ok bool) {
 	low, high := t.from.Wide(), next.Wide()
 	if high.Lt(&low) {
@@ -60,7 +61,7 @@ func (t *terms) between(next arith.U128) (in, out uint64, ok bool) {
 	takes, gives := &token0, &token1
 	if t.up {
 		takes, gives = &token1, &token0
-		rest = uint256.Int{difference[1]} // what Rsh cut off
+		rest = uint256.Int{difference[1]} // the low word, which Rsh cut off and Lsh moved up
 	}
 	if !rest.IsZero() {
 		takes.AddUint64(takes, 1)
@@ -76,7 +77,7 @@ func (t *terms) whole() (a amounts, ok bool) {
 	return a, t.charge(&a)
 }
 
-// charge takes the fee of amounts without one. ok is false if that exceeds 64 bits.
+// charge adds the fee to amounts without a fee. ok is false if in then exceeds 64 bits.
 func (t *terms) charge(a *amounts) (ok bool) {
 	if t.onInput {
 		a.fee, ok = arith.MulDivUp(a.in, uint64(t.rate), uint64(feeUnit-t.rate))
@@ -88,8 +89,8 @@ func (t *terms) charge(a *amounts) (ok bool) {
 	return true
 }
 
-// sell returns what the step moves, and the price after it, if it ends with an exact-in order of
-// which rest is left.
+// sell returns what the step moves, and the price after it, if an exact-in order ends with the
+// step. rest is what the order has left to sell.
 func (t *terms) sell(rest uint64) (a amounts, price arith.U128, err error) {
 	net := rest
 	if t.onInput {
@@ -107,7 +108,7 @@ func (t *terms) sell(rest uint64) (a amounts, price arith.U128, err error) {
 	a = amounts{in: in, out: out}
 	switch reached := price == t.to; {
 	case reached:
-		t.charge(&a) // it fits: net would not suffice else
+		t.charge(&a) // fits 64 bits, as net suffices for in
 	case t.onInput:
 		a.in, a.fee = rest, rest-in
 	default:
@@ -117,8 +118,8 @@ func (t *terms) sell(rest uint64) (a amounts, price arith.U128, err error) {
 	return a, price, nil
 }
 
-// buy returns what the step moves, and the price after it, if it ends with an exact-out order of
-// which rest is left.
+// buy returns what the step moves, and the price after it, if an exact-out order ends with the
+// step. rest is what the order has left to buy.
 func (t *terms) buy(rest uint64) (a amounts, price arith.U128, err error) {
 	gross := rest
 	if !t.onInput {
@@ -143,14 +144,14 @@ func (t *terms) buy(rest uint64) (a amounts, price arith.U128, err error) {
 	if a.out < rest {
 		return amounts{}, arith.U128{}, errRounding
 	}
-	if !t.onInput { // the pool keeps what rounding gives on top
+	if !t.onInput { // the pool keeps what the roundings give above rest
 		a.fee += a.out - rest
 	}
 	a.out = rest
 	return a, price, nil
 }
 
-// beyond returns whether a price lies behind the end of the step.
+// beyond returns whether a price lies beyond the end of the step.
 func (t *terms) beyond(price arith.U128) bool {
 	if t.up {
 		return t.to.Less(price)
@@ -158,8 +159,9 @@ func (t *terms) beyond(price arith.U128) bool {
 	return price.Less(t.to)
 }
 
-// after returns the price after an amount of token 1 if of1 is set, else of token 0, was added to
-// the pool or taken from it. It is rounded so that the pool does not lose.
+// after returns the price after amount was added to the pool if add is set, else after it was taken
+// from the pool. The amount is of token 1 if of1 is set, else of token 0. The price is rounded so
+// that the pool does not lose.
 func (t *terms) after(amount uint64, of1, add bool) (arith.U128, error) {
 	if amount == 0 {
 		return t.from, nil
@@ -203,13 +205,14 @@ func (t *terms) after(amount uint64, of1, add bool) (arith.U128, error) {
 	return arith.Narrow(&next), nil
 }
 
-// mulDivUp256 sets q to ⌈a·b/d⌉, or to a number of more than 128 bits if that has more than 256.
+// mulDivUp256 sets q to ⌈a·b/d⌉. If that has more than 256 bits, it sets q to the greatest number,
+// which callers refuse as no price.
 func mulDivUp256(q, a, b, d *uint256.Int) {
 	if _, over := q.MulDivOverflow(a, b, d); over {
 		q.SetAllOne()
 		return
 	}
-	// The product differs from q·d by less than d, so their low halves tell whether it is equal.
+	// a·b exceeds q·d by less than d, so their low 256 bits tell whether they are equal.
 	var product, back uint256.Int
 	if !product.Mul(a, b).Eq(back.Mul(q, d)) {
 		q.AddUint64(q, 1)

@@ -6,9 +6,9 @@ import (
 	"github.com/mintlake/mintlake/swap/venue/arith"
 )
 
-// reach returns the steps of a direction and phase, as many as an order needs. They are kept with
-// the pool: what a step moves as a whole does not depend on the order, so a quote is a binary
-// search and one partial step.
+// reach returns the walk for a side and a phase, with as many steps as an order needs. The pool
+// keeps the walk: what a step moves as a whole does not depend on the order, so a quote is a binary
+// search over steps and one partial step.
 func (p *Pool) reach(side int, ph phase, amount uint64, exactOut bool) *walk {
 	kept := &p.walks[side][ph]
 	w := kept.Load()
@@ -20,7 +20,7 @@ func (p *Pool) reach(side int, ph phase, amount uint64, exactOut bool) *walk {
 	} else {
 		w = w.clone()
 	}
-	// At least as many steps again, so that many small extensions do not copy them often.
+	// Twice as many steps at least, so that many small extensions do not copy them often.
 	for least := 2 * len(w.steps); w.stopped == nil && (!w.covers(amount, exactOut) || len(w.steps) < least); {
 		w.advance()
 	}
@@ -28,17 +28,19 @@ func (p *Pool) reach(side int, ph phase, amount uint64, exactOut bool) *walk {
 	return w
 }
 
-// ends are the prices at which a swap without a limit ends: the program's swap_v2 gives these to
-// swap_internal. Such a swap fails if it gets there.
+// ends are the prices at which a swap without a price limit ends, by side: the program's swap_v2
+// gives these to swap_internal. Such a swap fails if it gets there.
 var ends = [2]arith.U128{{Lo: minPrice.Lo + 1, Hi: minPrice.Hi}, {Lo: maxPrice.Lo - 1, Hi: maxPrice.Hi}}
 
+// clone returns a copy with room for twice as many steps. Others may still read the original.
 func (w *walk) clone() *walk {
 	next := *w
 	next.steps = append(make([]step, 0, 2*len(w.steps)+4), w.steps...)
 	return &next
 }
 
-// covers returns whether the order ends with one of the steps, or with none that may still come.
+// covers returns whether the walk has the steps for an order of amount: the order ends with one of
+// them, or no step can follow them.
 func (w *walk) covers(amount uint64, exactOut bool) bool {
 	if exactOut {
 		return w.stopped != nil || amount <= w.buys
@@ -46,7 +48,8 @@ func (w *walk) covers(amount uint64, exactOut bool) bool {
 	return w.stopped != nil || amount <= w.sells
 }
 
-// count returns how many steps an order makes; more than there are if it goes beyond all.
+// count returns how many steps an order of amount makes. It is greater than len(w.steps) if the
+// order goes beyond all steps.
 func (w *walk) count(amount uint64, exactOut bool) int {
 	return 1 + sort.Search(len(w.steps), func(i int) bool {
 		if exactOut {

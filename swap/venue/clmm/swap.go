@@ -7,14 +7,16 @@ import (
 	"github.com/mintlake/mintlake/swap/venue/arith"
 )
 
-// result of a swap.
+// result is the result of a swap.
 type result struct {
 	amounts
+	// side is the index of the mint that is sold. onInput says that the fee is taken from it.
 	side    int
 	onInput bool
-	// steps are those of the swap; it ends with the last one. They are the pool's.
+	// steps are the steps of the swap, of which the last one may be made in part. They belong to
+	// the pool, so they must not be changed.
 	steps []step
-	// price is the one after the swap. sold is what the limit orders of the last step sold.
+	// price is √P after the swap. sold is what the limit orders of the last step sold.
 	price arith.U128
 	sold  uint64
 	phase phase
@@ -48,7 +50,8 @@ func (p *Pool) swap(o venue.Order) (result, error) {
 // last returns the step with which the swap ends.
 func (r *result) last() *step { return &r.steps[len(r.steps)-1] }
 
-// finish ends the swap of an order with one of the steps.
+// finish computes the result of an order of amount with the steps of w. It returns w.stopped if the
+// order goes beyond them.
 func (r *result) finish(w *walk, amount uint64, exactOut bool) (err error) {
 	n := w.count(amount, exactOut)
 	if n > len(w.steps) {
@@ -57,7 +60,7 @@ func (r *result) finish(w *walk, amount uint64, exactOut bool) (err error) {
 	r.steps = w.steps[:n]
 	s := r.last()
 	var part amounts
-	switch rest := amount - s.before.in; {
+	switch rest := amount - s.before.in; { // rest is for exact-in orders alone
 	case exactOut && s.orders > 0:
 		part, r.sold, err = s.offer(s.orders).buy(amount - s.before.out)
 		r.price = s.to

@@ -26,10 +26,11 @@ func (Venue) FeatureNames() []string {
 	return []string{"exact_out", "ticks", "fee_on_token_0", "fee_on_token_1", "dynamic_fee", "limit_orders", "bitmap_extension", "transfer_fee", "two_hop"}
 }
 
-// Optional implements venue.Traced. Pools that use what older builds lack say so themselves.
+// Optional implements venue.Traced. It is empty, as a pool's account shows whether the pool uses
+// what older builds lack.
 func (Venue) Optional() venue.Features { return 0 }
 
-// Proof implements venue.Traced. There is no executable of the forks.
+// Proof implements venue.Traced. There is no executable of the forks to run.
 func (v Venue) Proof() venue.Proof {
 	if v.fork {
 		return venue.ProofChain
@@ -40,7 +41,7 @@ func (v Venue) Proof() venue.Proof {
 // Programs implements venue.Traced.
 func (v Venue) Programs() []venue.Key { return []venue.Key{v.program} }
 
-// features returns those of a swap.
+// features returns the features of a swap that follow from the pool and the swap's steps.
 func (p *Pool) features(r *result) (f venue.Features) {
 	orders := false
 	for i := range r.steps {
@@ -51,14 +52,15 @@ func (p *Pool) features(r *result) (f venue.Features) {
 		With(featureDynamicFee, p.state.dynamic.on).With(featureLimitOrders, orders).With(featureBitmapExtension, p.extended(from, to))
 }
 
-// swapOld is sha256("global:swap")[:8]: the instruction for SPL Token alone, with the same data.
+// swapOld is sha256("global:swap")[:8]. This older instruction is for mints of SPL Token alone, and
+// has the same data as swap_v2.
 var swapOld = [8]byte{0xf8, 0xc6, 0x9e, 0x91, 0xe1, 0x75, 0x87, 0xc8}
 
 // Trade implements venue.Traced. A swap with a price limit is not a trade, as no order can express
 // that it may end early.
 func (v Venue) Trade(c venue.Call) (venue.Trade, bool) {
-	const accounts, user, pool, source, destination = 10, 0, 2, 3, 4 // number and places
-	const amount, limit, base, size = 8, 24, 40, 41                  // in the data
+	const accounts, user, pool, source, destination = 10, 0, 2, 3, 4 // least number, and indexes
+	const amount, limit, base, size = 8, 24, 40, 41                  // offsets in the data, size
 	if len(c.Accounts) < accounts || len(c.Data) < size {
 		return venue.Trade{}, false
 	}

@@ -18,26 +18,27 @@ var (
 )
 
 // step is a part of a swap in one direction: the price moves on with one liquidity and one fee, or
-// the limit orders of a tick sell. A swap makes the steps in their order, each as a whole, but for
+// the limit orders of a tick sell. A swap makes the steps in their order, each one whole, except
 // the last one.
 type step struct {
 	terms
-	// before is what the earlier steps move together.
+	// before is the sum of what the earlier steps move.
 	before amounts
-	// sells is the most that an exact-in order may have in all so that it ends with this step or an
-	// earlier one; buys is the same for an exact-out order.
+	// sells is the greatest amount of an exact-in order that ends with this step or an earlier one.
+	// buys is the same for an exact-out order.
 	sells, buys uint64
-	// orders is the amount of the limit orders that sell, 0 for a step of the price.
+	// orders is the amount that the limit orders sell. It is 0 for a step that moves the price.
 	orders uint64
 	// tick is the pool's tick before the step.
 	tick int32
-	// at is the tick at which the step ends, if atTick is set. array and place say where it is.
+	// at is the tick at which the step ends, if atTick is set. array is the index of its array in
+	// the pool's arrays, place its index in the array.
 	at           int32
 	array, place int16
-	// touched is how many arrays the program has needed by the end of the step.
+	// touched is how many arrays the program has used by the end of the step.
 	touched int16
 	atTick  bool
-	// volatility is that of the dynamic fee after the step.
+	// volatility is the volatility of the dynamic fee after the step.
 	volatility uint32
 }
 
@@ -47,22 +48,24 @@ type walk struct {
 	// end is the price at which every swap ends.
 	end arith.U128
 
+	// The other fields are the state after the steps so far. now has the terms of the next step.
 	now     terms
 	tick    int32
 	dynamic dynamicFee
-	group   int32
+	group   int32 // group of ticks of the dynamic fee in which the price is
 	sum     amounts
-	array   int // of the next tick, in the pool's arrays
-	place   int // of the next tick in it
+	array   int // index of the array of the next tick, in the pool's arrays
+	place   int // index of the next tick in that array
 	touched int
 	sells   uint64
 	buys    uint64
 	steps   []step
-	// stopped is why there is no step after the last one.
+	// stopped is why no step can follow the last one; nil if one may.
 	stopped error
 }
 
-// newWalk starts at the pool's price. side is the index of the mint that is sold.
+// newWalk returns a walk without steps that starts at the pool's price. side is the index of the
+// mint that is sold.
 func newWalk(p *Pool, side int, ph phase, end arith.U128) *walk {
 	s := &p.state
 	w := &walk{pool: p, end: end, tick: s.tick, dynamic: s.dynamic}
@@ -75,7 +78,7 @@ func newWalk(p *Pool, side int, ph phase, end arith.U128) *walk {
 	return w
 }
 
-// begin finds the first tick in the direction.
+// begin sets array and place to the first tick in the direction.
 func (w *walk) begin() {
 	list, first := w.pool.arrays, w.pool.first(w.now.up)
 	if first < 0 || first >= len(list) {
@@ -96,7 +99,8 @@ func (w *walk) begin() {
 	}
 }
 
-// next returns the next initialized tick; nil if there is none, as stopped says.
+// next returns the next initialized tick. If there is none, it returns nil and sets stopped to the
+// reason.
 func (w *walk) next() *tick {
 	list := w.pool.arrays
 	for w.array >= 0 && w.array < len(list) {
@@ -119,36 +123,37 @@ func (w *walk) next() *tick {
 	return nil
 }
 
-// advance makes the steps up to the next tick.
+// advance makes the steps up to the next initialized tick or to the end of the walk, and the step
+// of the tick's limit orders.
 func (w *walk) advance() {
 	t := w.next()
 	if t == nil {
 		return
 	}
-	reach := priceAt(t.index)
-	target := reach
-	if w.now.up && w.end.Less(reach) || !w.now.up && reach.Less(w.end) {
+	tickPrice := priceAt(t.index)
+	target := tickPrice
+	if w.now.up && w.end.Less(tickPrice) || !w.now.up && tickPrice.Less(w.end) {
 		target = w.end
 	}
 	for w.stopped == nil && w.now.from != w.end {
-		from, made := w.now.from, len(w.steps)
+		from, before := w.now.from, len(w.steps)
 		if w.dynamic.on {
 			w.dynamic.move(w.group)
 		}
 		w.now.rate = w.dynamic.rate(w.pool.config.rate, w.pool.state.spacing)
 		to, skips := w.bound(target)
 		w.now.to = to
-		if to != from && !w.move(t, to == reach) {
+		if to != from && !w.move(t, to == tickPrice) {
 			return
 		}
 		w.now.from = to
 		switch {
-		case to == reach:
+		case to == tickPrice:
 			w.cross(t)
 		case to != from:
 			w.tick = tickAt(to)
 		}
-		w.regroup(skips, to == reach, t.index, made)
+		w.regroup(skips, to == tickPrice, t.index, before)
 		if to == target {
 			break
 		}
@@ -158,8 +163,10 @@ func (w *walk) advance() {
 	}
 }
 
-// bound returns where a step ends on the way to target: with a dynamic fee at the end of its group
-// of ticks, as the next one may have another fee. skips says that the groups do not matter.
+// bound returns the price at which a step ends on the way to target. With a dynamic fee a step ends
+// at the end of its group of ticks, as the next group may have another fee. skips says that the
+// step does not end there, as the fee is not dynamic, the volatility is at its greatest, or there
+// is no liquidity.
 func (w *walk) bound(target arith.U128) (to arith.U128, skips bool) {
 	if !w.dynamic.on || w.now.liquidity.IsZero() || w.dynamic.full() {
 		return target, true
@@ -175,9 +182,10 @@ func (w *walk) bound(target arith.U128) (to arith.U128, skips bool) {
 	return limit, false
 }
 
-// regroup moves on to the next group of ticks (swap.rs, update_dynamic_fee_index). made is how many
-// steps there were before.
-func (w *walk) regroup(skips, atTick bool, index int32, made int) {
+// regroup moves on to the next group of ticks (swap.rs, update_dynamic_fee_index). skips is that of
+// bound. atTick says that the price is at the initialized tick index. before is the number of steps
+// before those that were just made.
+func (w *walk) regroup(skips, atTick bool, index int32, before int) {
 	if !w.dynamic.on {
 		return
 	}
@@ -186,13 +194,14 @@ func (w *walk) regroup(skips, atTick bool, index int32, made int) {
 			index = w.tick
 		}
 		w.group = floorDiv(index, w.pool.state.spacing)
+		// A rising price that is at the first tick of a group has only passed the group below.
 		if w.now.up && index%w.pool.state.spacing == 0 {
 			w.group--
 		}
 		if !w.dynamic.full() {
 			w.dynamic.move(w.group)
 		}
-		if n := len(w.steps); n > made {
+		if n := len(w.steps); n > before {
 			w.steps[n-1].volatility = w.dynamic.volatility
 		}
 	}
@@ -203,14 +212,16 @@ func (w *walk) regroup(skips, atTick bool, index int32, made int) {
 	}
 }
 
-// move adds the step to a price on the way to a tick. It returns false if no order comes behind it.
+// move adds the step that moves the price to now.to, on the way to tick t. It returns false if the
+// walk stops with this step.
 func (w *walk) move(t *tick, atTick bool) bool {
 	s := step{terms: w.now, at: t.index, atTick: atTick}
 	whole, ok := s.whole()
 	return w.add(s, whole, ok, whole.in)
 }
 
-// cross adds the step of a tick's limit orders, and takes in its liquidity.
+// cross adds a step for the limit orders of a tick, if it has any, and then passes the tick: it
+// changes the liquidity.
 func (w *walk) cross(t *tick) {
 	if t.orders > 0 {
 		s := step{terms: w.now, at: t.index, atTick: true, orders: t.orders}
@@ -234,7 +245,7 @@ func (w *walk) cross(t *tick) {
 	}
 }
 
-// passed returns the pool's tick after the price has passed a tick in a direction.
+// passed returns the pool's tick after the price has passed t in a direction.
 func (t *tick) passed(up bool) int32 {
 	if up {
 		return t.index
@@ -242,13 +253,13 @@ func (t *tick) passed(up bool) int32 {
 	return t.index - 1
 }
 
-// crossed returns the liquidity behind a tick.
+// crossed returns the liquidity after the price has passed t in a direction.
 func (t *tick) crossed(liquidity arith.U128, up bool) (arith.U128, error) {
 	if !t.liquid {
 		return liquidity, nil
 	}
 	sum, net := liquidity.Wide(), t.net.Wide()
-	if t.net.Hi>>63 == 1 {
+	if t.net.Hi>>63 == 1 { // negative: extend the sign to 256 bits
 		net[2], net[3] = math.MaxUint64, math.MaxUint64
 	}
 	if up {
@@ -262,8 +273,9 @@ func (t *tick) crossed(liquidity arith.U128, up bool) (arith.U128, error) {
 	return arith.Narrow(&sum), nil
 }
 
-// add adds a step. whole is what it moves as a whole; without ok it never ends so. most is how much
-// an exact-in order may have left to end there. It returns false if no order comes behind it.
+// add appends a step. whole is what the step moves as a whole. If ok is false, whole exceeds 64
+// bits, so no order passes the step. most is the greatest rest with which an exact-in order ends
+// with this step. add returns false if the walk stops with it.
 func (w *walk) add(s step, whole amounts, ok bool, most uint64) bool {
 	if len(w.steps) == maxSteps {
 		w.stopped = errSteps
@@ -282,6 +294,7 @@ func (w *walk) add(s step, whole amounts, ok bool, most uint64) bool {
 	return w.stopped == nil
 }
 
+// saturate returns a+b, or the greatest uint64 if the sum exceeds it.
 func saturate(a, b uint64) uint64 {
 	if a+b < a {
 		return math.MaxUint64
@@ -289,7 +302,7 @@ func saturate(a, b uint64) uint64 {
 	return a + b
 }
 
-// plus adds amounts; ok is false if one exceeds 64 bits.
+// plus returns the sums of a and b. ok is false if one of them exceeds 64 bits.
 func (a amounts) plus(b amounts) (sum amounts, ok bool) {
 	sum = amounts{a.in + b.in, a.out + b.out, a.fee + b.fee}
 	return sum, sum.in >= a.in && sum.out >= a.out && sum.fee >= a.fee

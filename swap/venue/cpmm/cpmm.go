@@ -5,9 +5,9 @@
 // Guarantees: decoding and arithmetic are pure and never panic; a pool that is not what its address
 // should hold gives an error.
 //
-// Written from the layouts and formulas of raydium-io/raydium-cp-swap@609780f (Apache-2.0). The
-// arithmetic is held against runs of the program itself (the test vectors), with a creator fee and
-// without.
+// The code is written from the layouts and formulas of raydium-io/raydium-cp-swap@609780f
+// (Apache-2.0). The arithmetic is checked against runs of the program itself (the test vectors),
+// with a creator fee and without.
 package cpmm
 
 import (
@@ -17,13 +17,14 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// Name of the venue, as in the swaps table.
+// Name is the name of the venue in the swaps table.
 const Name = "raydium_cpmm"
 
 var (
-	// Program id of CPMM.
+	// Program is the program id of CPMM.
 	Program = pubkey.MustParse("CPMMoo8L3F4NbTegBCKVNunggL7H1ZpdTHKxQB5qKP1C")
-	// Authority over all vaults: the program derived address of "vault_and_lp_mint_auth_seed".
+	// Authority is the authority over all vaults: the program derived address of
+	// "vault_and_lp_mint_auth_seed".
 	Authority = pubkey.MustParse("GpMZbSM2GgvTKHJirzeGfMFoaZ8UR2X7F4v8vHTvxFbL")
 )
 

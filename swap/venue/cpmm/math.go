@@ -8,7 +8,7 @@ import (
 	"github.com/mintlake/mintlake/swap/venue/arith"
 )
 
-// rateDenominator is the unit of fee rates, a millionth (curve/fees.rs,
+// rateDenominator is 100 % as a fee rate: rates are in millionths (curve/fees.rs,
 // FEE_RATE_DENOMINATOR_VALUE).
 const rateDenominator = 1_000_000
 
@@ -16,20 +16,21 @@ const rateDenominator = 1_000_000
 type Curve struct {
 	// ReserveIn and ReserveOut are the vaults' amounts less the fees that are still in them.
 	ReserveIn, ReserveOut uint64
-	// TradeRate and CreatorRate are fees in parts of a million; CreatorRate is 0 where the creator
-	// fee is off.
+	// TradeRate and CreatorRate are fee rates in millionths. CreatorRate is 0 where the creator fee
+	// is off.
 	TradeRate, CreatorRate uint64
 	// CreatorOnInput says that the creator fee is taken from the input, not the output.
 	CreatorOnInput bool
 }
 
-// Result of a swap on a curve.
+// Result is the result of a swap on a curve.
 type Result struct {
 	// AmountIn is what the pool receives, fees included; AmountOut what leaves it for the trader.
 	AmountIn, AmountOut uint64
 	// Net is the part of AmountIn that buys.
 	Net uint64
-	// TradeFee is on the input. CreatorFee is on the input or the output, as the curve says.
+	// TradeFee is taken from the input. CreatorFee is taken from the input if the curve's
+	// CreatorOnInput is set, else from the output.
 	TradeFee, CreatorFee uint64
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/mintlake/mintlake/swap/venue/arith"
 )
 
-// computeUnits is what a swap may use. 36,000 were measured with plain tokens on the program of
-// 2024. Token-2022 transfers and the creator fee take more.
+// computeUnits is how many compute units a swap may use. 36,000 were measured with plain tokens on
+// the program of 2024. Token-2022 transfers and the creator fee take more.
 const computeUnits = 60_000
 
 // accountsOfSwap is how many accounts an instruction names, the program among them.
@@ -24,8 +24,8 @@ var (
 	swapBaseOutput = [8]byte{0x37, 0xd9, 0x62, 0x56, 0xa3, 0x4a, 0xb4, 0xad}
 )
 
-// ref implements venue.Ref. Its data is a valid pool account: many refs are held, and a decoded
-// state would hold the same once more.
+// ref implements venue.Ref. data is a valid pool account. It is kept as bytes: many refs are held,
+// and a decoded state would need as much memory again.
 type ref struct {
 	address venue.Key
 	data    []byte
@@ -106,7 +106,7 @@ func (p *Pool) Address() venue.Key { return p.address }
 // Mints implements venue.Pool.
 func (p *Pool) Mints() [2]venue.Key { return p.state.Mints }
 
-// swap computes an order on the curve. side is the side of the input.
+// swap computes an order on the curve. side is the side that is sold.
 func (p *Pool) swap(order venue.Order) (side int, curve Curve, r Result, err error) {
 	if side, err = venue.Side(p.state.Mints, order.In); err != nil {
 		return
@@ -166,7 +166,8 @@ func (p *Pool) Quote(order venue.Order) (venue.Quote, error) {
 
 // Instructions implements venue.Pool: swap_base_input(amount_in, minimum_amount_out) or
 // swap_base_output(max_amount_in, amount_out). The program applies the limits to what leaves and
-// reaches the user's accounts. So a transfer fee of Token-2022 counts as paid, and not as received.
+// what reaches the user's accounts. So a maximum includes the transfer fee of Token-2022 on the
+// input, and a minimum is what is left after the transfer fee on the output.
 func (p *Pool) Instructions(q venue.Quote, limit uint64, user venue.UserAccounts) ([]venue.Instruction, error) {
 	from, err := venue.Side(p.state.Mints, q.Order.In)
 	if err != nil {

@@ -59,8 +59,8 @@ type PoolState struct {
 	CreatorFees  [2]uint64
 	// OpenTime is the Unix second from which swaps are allowed.
 	OpenTime uint64
-	// CreatorFeeOn is the side of the creator fee: 0 the input of every swap, 1 always token 0, 2
-	// always token 1.
+	// CreatorFeeOn is the token that pays the creator fee: 0 for the input of every swap, 1 for
+	// token 0, 2 for token 1.
 	CreatorFeeOn     byte
 	EnableCreatorFee bool
 }
@@ -87,7 +87,8 @@ func DecodePool(data []byte) (PoolState, error) {
 	return p, nil
 }
 
-// Config is an AmmConfig account: rates in parts of a million.
+// Config is an AmmConfig account: fee rates in millionths. ProtocolRate and FundRate are parts of
+// the trade fee.
 type Config struct {
 	TradeRate, ProtocolRate, FundRate, CreatorRate uint64
 }
@@ -101,8 +102,8 @@ func DecodeConfig(data []byte) (Config, error) {
 	return Config{at(configTradeRate), at(configProtocolRate), at(configFundRate), at(configCreatorRate)}, nil
 }
 
-// curve returns the curve of one direction. in is the side of the input, vaults are the vaults'
-// amounts.
+// curve returns the curve of one direction. in is the side of the input. vaults are the amounts
+// that the vaults hold.
 func (p *PoolState) curve(config Config, vaults [2]uint64, in int) (Curve, error) {
 	var reserves [2]uint64
 	for side := range reserves {

@@ -32,8 +32,8 @@ func (Venue) Programs() []venue.Key { return []venue.Key{Program} }
 
 // Trade implements venue.Traced.
 func (Venue) Trade(c venue.Call) (venue.Trade, bool) {
-	const accounts, user, pool, source, destination = 13, 0, 3, 4, 5 // number and places
-	const first, second, size = 8, 16, 24                            // the amounts in the data
+	const accounts, user, pool, source, destination = 13, 0, 3, 4, 5 // least number, and indexes
+	const first, second, size = 8, 16, 24                            // offsets in the data, size
 	if len(c.Accounts) < accounts || len(c.Data) < size {
 		return venue.Trade{}, false
 	}

@@ -11,51 +11,54 @@ import (
 	"github.com/mintlake/mintlake/swap/venue/arith"
 )
 
-// curve is that of a pool: x·y, or, if stable, that of StableSwap with two tokens,
+// curve is the curve of a pool: x·y stays the same, or, if stable is set, the curve of StableSwap
+// for two tokens,
 //
 //	2A·(x+y) + D = 2A·D + D³/(4xy)
 //
 // where x and y are amounts times multipliers, and with a depeg also times prices. The program
-// solves it by Newton's method, first for D and then for y, from whole numbers of 192 bits.
+// solves the equation by Newton's method, first for D and then for y, with whole numbers of 192
+// bits.
 type curve struct {
 	stable      bool
 	amplifier   uint64
 	multipliers [2]uint64
 	depeg       depeg
-	// price of token b, in millionths, and the Unix second at which it was read.
+	// price is the price of token b in millionths, cached the Unix second at which it was read.
 	price, cached uint64
 }
 
-// maxRounds bounds the rounds of Newton's method. A swap that took more of them on the chain, at
-// some 3,000 compute units each, would not end within computeUnits.
+// maxRounds bounds the rounds of Newton's method. A round costs the program some 3,000 compute
+// units, so a swap with more rounds would not end within its compute units.
 const maxRounds = 48
 
 var errLarge = fmt.Errorf("%w: a number of the program would overflow", venue.ErrTooLarge)
 
 // trade is a curve at a point in time, for one direction.
 type trade struct {
-	// in and out are what the pool has.
+	// in and out are what the pool has of the token that is sold and of the one that is bought.
 	in, out uint64
-	// scales are what amounts are multiplied with on a stable curve, and ann is 2A.
+	// On a stable curve, amounts are multiplied by scales, and ann is 2A.
 	stable bool
 	scales [2]uint256.Int
 	ann    uint64
 	solved
 }
 
-// solved is what follows from x and y alone: D, and the price of what is sold, times 2⁹⁶. The
-// price is 0 if it cannot be computed.
+// solved is what follows from x and y alone: D, and spot, the price of the token that is sold,
+// times 2⁹⁶. spot is 0 if it cannot be computed.
 type solved struct{ x, y, d, spot uint256.Int }
 
-// spotBits is where the point of solved.spot is.
+// spotBits is how many bits of solved.spot are behind the binary point.
 const spotBits = 96
 
-// memory has the last ones of both directions: which amount is x matters for rounding. A search
-// for a route asks a pool again and again at one point in time. A nil one keeps nothing. It is safe
-// for concurrent use.
+// memory keeps the last solved of each direction, as a search for a route asks a pool again and
+// again at one point in time. The directions are apart because rounding depends on which amount is
+// x. A nil memory keeps nothing. It is safe for concurrent use.
 type memory [2]atomic.Pointer[solved]
 
-// recall sets what follows from x and y to the last one, if that is of the same x and y.
+// recall sets the solved of a trade to the kept one and returns true, if that is of the same x and
+// y.
 func (k *memory) recall(t *trade, side int) bool {
 	if k == nil {
 		return false
@@ -75,7 +78,7 @@ func (k *memory) keep(t *trade, side int) {
 	}
 }
 
-// begin prepares a trade from side. price is that of token b.
+// begin prepares a trade that sells the token of a side. price is the price of token b.
 func (c *curve) begin(t *trade, side int, price uint64, kept *memory) error {
 	if t.in == 0 || t.out == 0 {
 		return fmt.Errorf("%w: a reserve is empty", venue.ErrNoLiquidity)
@@ -100,12 +103,12 @@ func (c *curve) begin(t *trade, side int, price uint64, kept *memory) error {
 	if err := t.solve(); err != nil {
 		return err
 	}
-	t.price()
+	t.setSpot()
 	kept.keep(t, side)
 	return nil
 }
 
-// fits returns whether a number has at most so many bits.
+// fits returns whether n has no more bits than most.
 func fits(n *uint256.Int, most int) bool { return n.BitLen() <= most }
 
 // near returns whether two numbers differ by at most 1.
@@ -128,7 +131,7 @@ func mulDiv(n, m, d *uint256.Int) bool {
 	return true
 }
 
-// solve computes D of x and y: from x+y on, D becomes
+// solve computes D from x and y. It begins with D = x+y. In each round D becomes
 //
 //	(2A·(x+y)+2P)·D / ((2A−1)·D+3P), P = D³/(4xy)
 func (t *trade) solve() error {
@@ -162,7 +165,7 @@ func (t *trade) solve() error {
 	return fmt.Errorf("%w: the curve needs too many rounds", venue.ErrTooLarge)
 }
 
-// give returns what the curve gives for an amount.
+// give returns what the curve gives for amount.
 func (t *trade) give(amount uint64) (out uint64, err error) {
 	if t.stable {
 		return t.giveStable(amount)
@@ -183,7 +186,7 @@ func (t *trade) give(amount uint64) (out uint64, err error) {
 	return t.out - rest, nil
 }
 
-// giveStable solves y²+b·y = c for x+amount, from D on:
+// giveStable solves y²+b·y = c for the sum x of the reserve and amount. It begins with y = D:
 //
 //	b = x + D/2A − D,  c = D³/(4·2A·x),  y becomes (y²+c)/(2y+b)
 func (t *trade) giveStable(amount uint64) (out uint64, err error) {
@@ -220,7 +223,7 @@ func (t *trade) giveStable(amount uint64) (out uint64, err error) {
 			break
 		}
 	}
-	// The program keeps a unit back.
+	// The program keeps back one unit.
 	y.AddUint64(&y, 1)
 	if y.Gt(&t.y) {
 		return 0, venue.ErrTooSmall
@@ -233,7 +236,7 @@ func (t *trade) giveStable(amount uint64) (out uint64, err error) {
 	return y.Uint64(), nil
 }
 
-// impact returns by how much what a trade of amount gives falls short of the price before it, in
+// impact returns by how much out is less than what the price before the trade gives for amount, in
 // basis points, rounded up.
 func (t *trade) impact(amount, out uint64) uint64 {
 	if !t.stable {
@@ -249,8 +252,9 @@ func (t *trade) impact(amount, out uint64) uint64 {
 	return arith.Shortfall(&before, out)
 }
 
-// price computes the price of a stable curve: y·(2A·x+P) / (x·(2A·y+P)).
-func (t *trade) price() {
+// setSpot sets spot to the price on a stable curve: y·(2A·x+P) / (x·(2A·y+P)), P = D³/(4xy). It
+// leaves 0 if the price cannot be computed.
+func (t *trade) setSpot() {
 	var product, up, below, double uint256.Int
 	product = t.d
 	if !mulDiv(&product, &t.d, double.Lsh(&t.x, 1)) || !mulDiv(&product, &t.d, double.Lsh(&t.y, 1)) {
@@ -260,8 +264,8 @@ func (t *trade) price() {
 	up.Add(up.Mul(ann, &t.x), &product)
 	below.Add(below.Mul(ann, &t.y), &product)
 	t.spot.Lsh(t.spot.SetOne(), spotBits)
-	for _, by := range [][2]*uint256.Int{{&t.y, &t.x}, {&up, &below}} {
-		if _, over := t.spot.MulDivOverflow(&t.spot, by[0], by[1]); over {
+	for _, ratio := range [][2]*uint256.Int{{&t.y, &t.x}, {&up, &below}} {
+		if _, over := t.spot.MulDivOverflow(&t.spot, ratio[0], ratio[1]); over {
 			t.spot.Clear()
 			return
 		}

@@ -6,13 +6,13 @@
 // Guarantees: decoding and arithmetic are pure and never panic; loops are bounded; a feature whose
 // arithmetic nothing has proved is refused.
 //
-// Written from the account layouts and the formulas of damm-v1-sdk@02c66a3, and held against runs
-// of three builds of the program (the test vectors).
+// The code is written from the account layouts and the formulas of damm-v1-sdk@02c66a3, and checked
+// against runs of three builds of the program (the test vectors).
 //
-// A pool holds shares of a vault for each of its tokens. What it can trade with is its part of the
-// vault's amount, without the profit that the vault has locked, which unlocks with time. A swap
-// puts tokens into one vault and takes tokens out of the other, and each way rounds to whole
-// shares.
+// A pool holds shares of two vaults, one for each of its tokens. What it can trade with is its part
+// of a vault's amount. The profit that a vault has locked does not count; it unlocks with time. A
+// swap puts tokens into one vault and takes tokens out of the other. Both transfers are rounded to
+// whole shares.
 package dammv1
 
 import (
@@ -20,13 +20,13 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// Name of the venue, as in the swaps table.
+// Name is the name of the venue in the swaps table.
 const Name = "meteora_damm_v1"
 
 var (
-	// Program id of the pools.
+	// Program is the program id of DAMM v1, which owns the pools.
 	Program = pubkey.MustParse("Eo7WjKq67rjJQSZxS6z3YkapzY3eMj6Xy8X5EQVn5UaB")
-	// VaultProgram id of the vaults.
+	// VaultProgram is the program id of the vaults.
 	VaultProgram = pubkey.MustParse("24Uqj9JCLxUeoC3hGfh5W3s9FM9uCHDS2SG3LYwBpyTi")
 )
 
@@ -39,8 +39,8 @@ func (Venue) Name() string { return Name }
 // Program implements venue.Venue.
 func (Venue) Program() venue.Key { return Program }
 
-// Lookup implements venue.Venue. Either mint may be token a. The lengths of pools differ by their
-// age.
+// Lookup implements venue.Venue. Either mint may be token a. The filters have no size, as the
+// lengths of pool accounts differ by their age.
 func (Venue) Lookup(a, b venue.Key) venue.Lookup {
 	filter := func(x, y venue.Key) venue.Filter {
 		return venue.Filter{MintsAt: [2]int{poolMints, poolMints + keySize}, Parts: []venue.Part{

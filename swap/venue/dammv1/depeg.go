@@ -10,8 +10,9 @@ import (
 	"github.com/mintlake/mintlake/swap/venue/arith"
 )
 
-// depeg says where a stable curve has the price of its token b from: that of staked SOL in SOL,
-// which the curve takes for the ratio of equal worth. A pool keeps the price for cacheTime.
+// depeg says from where a stable curve takes the price of its token b, which is staked SOL, in SOL.
+// On the curve an amount of b counts times this price. A pool keeps the price for cacheTime. A
+// curve with depegNone has no such price.
 type depeg uint8
 
 const (
@@ -22,9 +23,9 @@ const (
 )
 
 const (
-	// pricePrecision is a price of 1.
+	// pricePrecision is the price 1: prices are in millionths.
 	pricePrecision = 1_000_000
-	// cacheTime is in seconds.
+	// cacheTime is how long a pool uses the price that it has read, in seconds.
 	cacheTime = 600
 )
 
@@ -34,8 +35,8 @@ var (
 	lidoState     = pubkey.MustParse("49Yi1TKkNyYjPAFdR9LBvoHcUjuPX4Df5T5yv39w2XTn")
 )
 
-// Offsets in these accounts: Marinade's price, in 2⁻³² lamports; of the other two the supply of the
-// token and the lamports that it stands for.
+// Offsets in the accounts with a price. Marinade's account has the price, in 2⁻³² lamports. Lido's
+// account and the SPL stake pool have the supply of the token and the lamports that it stands for.
 const (
 	marinadePrice = 512
 	lidoSupply    = 73
@@ -44,8 +45,8 @@ const (
 	splSupply     = 266
 )
 
-// priceOf reads the price of a stake account, in millionths. A price of 0 is none: the program
-// cannot compute with it.
+// priceOf reads the price in a stake account, in millionths. It returns 0 if the account has no
+// price: the program cannot compute with 0.
 func (d depeg) priceOf(account *solana.Account) (price uint64) {
 	var data []byte
 	if account != nil {
@@ -72,8 +73,8 @@ func (d depeg) priceOf(account *solana.Account) (price uint64) {
 	return price
 }
 
-// priceAt returns the price that a swap at a Unix second uses, and whether it is read from the
-// stake account.
+// priceAt returns the price of token b that a swap at a Unix second uses. read says that the swap
+// reads it from the stake account.
 func (p *Pool) priceAt(now uint64) (price uint64, read bool, err error) {
 	c := &p.state.curve
 	switch {

@@ -7,13 +7,14 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// ref implements venue.Ref.
+// ref implements venue.Ref. own are the pool account and its two token accounts for shares.
 type ref struct {
 	address venue.Key
 	mints   [2]venue.Key
 	own     []venue.Key
 	vaults  [2]addresses
-	// stake has the price of token b; zero if none is needed.
+	// stake is the account with the price of token b; zero if the curve needs no price. locked is
+	// how many of the pool's LP tokens are locked.
 	stake  venue.Key
 	locked uint64
 }
@@ -24,12 +25,13 @@ func (r *ref) Address() venue.Key { return r.address }
 // Mints implements venue.Ref.
 func (r *ref) Mints() [2]venue.Key { return r.mints }
 
-// Rank implements venue.Ref. A pool's account does not tell what it has, but how many of its LP
-// tokens are locked, as those of launched coins are.
+// Rank implements venue.Ref. A pool account does not tell how much the pool has. So Rank is the
+// number of LP tokens that are locked, as those of launched coins are.
 func (r *ref) Rank() uint64 { return r.locked }
 
-// Accounts implements venue.Ref: the pool and its shares of two vaults, then each vault with its
-// tokens and the mint of its shares, then the account with the price of token b, if there is one.
+// Accounts implements venue.Ref: the pool, its token accounts for shares of two vaults, then each
+// vault with its token account and the mint of its shares, then the account with the price of token
+// b, if there is one.
 func (r *ref) Accounts() []venue.Key {
 	keys := append(make([]venue.Key, 0, 10), r.own...)
 	for _, v := range r.vaults {
@@ -41,7 +43,7 @@ func (r *ref) Accounts() []venue.Key {
 	return keys
 }
 
-// Own implements venue.Ref. Vaults are not among them: they are of all pools with the token.
+// Own implements venue.Ref. The vaults are not among them, as all pools of a token share its vault.
 func (r *ref) Own() []venue.Key { return r.own }
 
 // Decode implements venue.Ref.
@@ -83,7 +85,7 @@ func (r *ref) decode(accounts venue.State) (*Pool, error) {
 	return p, nil
 }
 
-// side reads what a pool has of one token.
+// side reads what the pool has of the token of a side.
 func (r *ref) side(accounts venue.State, s *state, side int) (h half, err error) {
 	at := &r.vaults[side]
 	if h.mint, err = venue.Mint(accounts, r.mints[side]); err != nil {
@@ -117,7 +119,8 @@ func (r *ref) side(accounts venue.State, s *state, side int) (h half, err error)
 type half struct {
 	mint  *mint.Mint
 	vault *vault
-	// tokens are what the vault has not lent. shares are the pool's of supply.
+	// tokens is what the vault has not lent. supply is how many shares of the vault there are,
+	// shares how many of them the pool has.
 	tokens, shares, supply uint64
 }
 
@@ -127,7 +130,8 @@ type Pool struct {
 	vaults  [2]addresses
 	state   state
 	sides   [2]half
-	// stake has the price of token b, which is stakePrice; 0 if it has none.
+	// stake is the account with the price of token b. stakePrice is that price; 0 if the account
+	// has none.
 	stake      venue.Key
 	stakePrice uint64
 	kept       *memory
@@ -141,5 +145,6 @@ func (p *Pool) Mints() [2]venue.Key { return p.state.mints }
 
 var _ venue.Joint = (*Pool)(nil)
 
-// Joints implements venue.Joint: each swap rounds what a share of its vaults is worth.
+// Joints implements venue.Joint: the vaults, as the roundings of each swap change what their shares
+// are worth.
 func (p *Pool) Joints() []venue.Key { return []venue.Key{p.vaults[0].vault, p.vaults[1].vault} }

@@ -11,11 +11,11 @@ import (
 	"github.com/mintlake/mintlake/swap/venue/arith"
 )
 
-// computeUnits is what a swap may use. 109,000 were measured with x·y, and up to 196,000 with a
-// stable curve.
+// computeUnits and computeUnitsStable are how many compute units a swap may use on a curve x·y and
+// on a stable curve. 109,000 were measured with x·y, and up to 196,000 with a stable curve.
 const computeUnits, computeUnitsStable = 150_000, 280_000
 
-// accountsOfSwap is how many accounts the instruction names at most, the program among them.
+// accountsOfSwap is how many accounts the instruction names at most, its program among them.
 const accountsOfSwap = 17
 
 // swapName is sha256("global:swap")[:8].
@@ -32,17 +32,20 @@ type market struct {
 	read bool
 }
 
-// result of a swap.
+// result is the result of a swap.
 type result struct {
-	// in and out leave and reach the user. fee and the protocol's part of it are of in.
+	// in leaves the user and out reaches the user. fee is a part of in. It includes the protocol's
+	// part.
 	in, out, fee uint64
-	// traded is what the curve got, and given what it gave before rounding to shares.
+	// traded is what the curve took, given what it gave before rounding to shares.
 	traded, given uint64
-	// after is what the pool has then of what was sold, and of what was bought.
+	// after has the pool's holdings after the swap: of the token that is sold, then of the token
+	// that is bought.
 	after [2]holding
 }
 
-// open prepares an order.
+// open returns the market for an order. It returns an error if the pool does not trade at the
+// order's time.
 func (p *Pool) open(o *venue.Order) (m market, err error) {
 	m.Pool = p
 	if m.side, err = venue.Side(p.state.mints, o.In); err != nil {
@@ -86,7 +89,7 @@ func (p *Pool) open(o *venue.Order) (m market, err error) {
 	return m, p.state.curve.begin(&m.trade, m.side, price, p.kept)
 }
 
-// of is a fee: rounded down, but at least one unit of an amount that is not 0.
+// of returns the fee on an amount: rounded down, but at least one unit of an amount that is not 0.
 func (f fraction) of(amount uint64) uint64 {
 	if f.numerator == 0 || amount == 0 {
 		return 0
@@ -96,7 +99,7 @@ func (f fraction) of(amount uint64) uint64 {
 }
 
 // sell computes the sale of an amount. The protocol's part of the fee does not reach the vault. The
-// rest of it is taken from what the pool's shares have grown by.
+// rest of the fee stays with the pool: the curve does not get it.
 func (m *market) sell(amount uint64) (r result, err error) {
 	f := &m.state.fees
 	fee := f.trade.of(amount)
@@ -137,8 +140,8 @@ func (m *market) sell(amount uint64) (r result, err error) {
 	return r, nil
 }
 
-// buy computes the least sale that gives an amount: the program has no other order. Between 1 and
-// the greatest amount, 64 sales are tried.
+// buy computes the least sale that gives an amount, as the program has no exact-out orders. A
+// binary search tries some 60 sales of amounts from 1 to 2⁶².
 func (m *market) buy(amount uint64) (result, error) {
 	if amount >= m.trade.out {
 		return result{}, venue.ErrNoLiquidity
@@ -202,8 +205,8 @@ func (p *Pool) locks(now uint64) bool {
 }
 
 // Instructions implements venue.Pool: swap(in_amount, minimum_out_amount). For an exact-out order
-// it sells the amount that gives it, with what was asked for as minimum. A curve whose token b has
-// a price wants the account that tells it, behind the others.
+// it sells the amount that gives it, with what was asked for as minimum. If token b has a price,
+// the instruction names the account with the price after the others.
 func (p *Pool) Instructions(q venue.Quote, limit uint64, user venue.UserAccounts) ([]venue.Instruction, error) {
 	side, err := venue.Side(p.state.mints, q.Order.In)
 	if err != nil {

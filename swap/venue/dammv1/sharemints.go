@@ -5,8 +5,8 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// olderShareMints are the mints of shares that are no derived addresses, by vault: those of the
-// first vaults (damm-v1-sdk@02c66a3 common/src/dynamic_vault/aux_lp_mint.rs).
+// olderShareMints has the share mints of the first vaults by vault. These mints are no derived
+// addresses (damm-v1-sdk@02c66a3 common/src/dynamic_vault/aux_lp_mint.rs).
 var olderShareMints = func() map[venue.Key]venue.Key {
 	mints := map[venue.Key]venue.Key{}
 	for _, one := range []struct{ token, vault, mint string }{

@@ -8,8 +8,8 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// Layout of a Pool (borsh, behind Anchor's discriminator). The curve is last, and its length
-// depends on its kind.
+// Layout of a Pool (borsh, after Anchor's discriminator). The curve is last, and its length depends
+// on its kind.
 const (
 	keySize = 32
 
@@ -50,12 +50,13 @@ type state struct {
 	// firstBuyer may trade before the activation, and not after it.
 	firstBuyer venue.Key
 	curve      curve
-	// err is why the pool is not quoted, if it has a feature that nothing proves.
+	// err is why the pool is not quoted: it has a feature that nothing proves. It is nil for other
+	// pools.
 	err error
 }
 
-// fees are those of a pool: trade of the amount that is sold, and of that protocol. Each is a
-// fraction.
+// fees are the fees of a pool. trade is a fraction of the amount that is sold, protocol is a
+// fraction of that fee.
 type fees struct{ trade, protocol fraction }
 
 type fraction struct{ numerator, denominator uint64 }
@@ -110,7 +111,7 @@ func (c *curve) decode(data []byte) error {
 		return fmt.Errorf("%w: a stable pool of %d bytes", venue.ErrMalformed, len(data))
 	}
 	number := func(offset int) uint64 { return binary.LittleEndian.Uint64(data[curveStable+offset:]) }
-	// Behind the multipliers is a byte with the larger number of decimals, which no formula uses.
+	// After the multipliers comes a byte with the larger number of decimals, which no formula uses.
 	*c = curve{
 		stable: true, amplifier: number(0), multipliers: [2]uint64{number(8), number(16)},
 		price: number(25), cached: number(33), depeg: depeg(data[curveStable+41]),

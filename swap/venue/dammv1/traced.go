@@ -35,8 +35,8 @@ func (Venue) Programs() []venue.Key { return []venue.Key{Program, VaultProgram} 
 
 // Trade implements venue.Traced.
 func (Venue) Trade(c venue.Call) (venue.Trade, bool) {
-	const accounts, pool, source, destination, user = 15, 0, 1, 2, 12 // number and places
-	const amount, size = 8, 24                                        // in the data
+	const accounts, pool, source, destination, user = 15, 0, 1, 2, 12 // least number, and indexes
+	const amount, size = 8, 24                                        // offset in the data, size
 	if len(c.Accounts) < accounts || len(c.Data) < size || [8]byte(c.Data) != swapName {
 		return venue.Trade{}, false
 	}

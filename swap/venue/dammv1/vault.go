@@ -23,8 +23,7 @@ const (
 	vaultDegradation = 1219
 )
 
-// unlocked is the share of the profit, in 10⁻¹², at which all of it is unlocked
-// (LOCKED_PROFIT_DEGRADATION_DENOMINATOR).
+// unlocked is 100 % of the profit, in units of 10⁻¹² (LOCKED_PROFIT_DEGRADATION_DENOMINATOR).
 const unlocked = 1_000_000_000_000
 
 var vaultDiscriminator = [8]byte{0xd3, 0x08, 0xe8, 0x2b, 0x02, 0x98, 0x75, 0x77}
@@ -35,15 +34,15 @@ type vault struct {
 	mint venue.Key
 	// enabled says that tokens can be put in.
 	enabled bool
-	// total includes what the vault has lent, and its profit. The part of profit that is locked
-	// falls from the Unix second reported on, each second by degradation of 10⁻¹².
+	// total includes what the vault has lent, and its profit. From the Unix second reported on, the
+	// locked part of profit falls each second by degradation·10⁻¹² of profit.
 	total, profit, reported, degradation uint64
 }
 
 // addresses are the accounts of a vault: itself, its tokens, and the mint of its shares.
 type addresses struct{ vault, tokens, shareMint venue.Key }
 
-// addressesOf finds a vault's accounts.
+// addressesOf returns a vault's accounts.
 func addressesOf(vault venue.Key) (a addresses, err error) {
 	a.vault = vault
 	if a.tokens, err = venue.Derive(VaultProgram, []byte("token_vault"), vault[:]); err != nil {
@@ -69,7 +68,7 @@ func decodeVault(data []byte) (*vault, error) {
 }
 
 // free returns the vault's amount without the profit that is locked at a Unix second. ok is false
-// if the vault was reported later, or has less than its locked profit.
+// if now is before reported, or if the vault has less than its locked profit.
 func (v *vault) free(now uint64) (amount uint64, ok bool) {
 	if now < v.reported {
 		return 0, false
@@ -82,11 +81,12 @@ func (v *vault) free(now uint64) (amount uint64, ok bool) {
 	return v.total - locked, locked <= v.total
 }
 
-// holding is what a pool has of a vault, at a point in time: shares of supply, for which the vault
-// has free tokens.
+// holding is what a pool has of a vault at a point in time: the pool's shares, the supply of all
+// shares, and free, the tokens that all shares stand for.
 type holding struct{ shares, supply, free uint64 }
 
-// amount returns what the pool has in tokens. ok is false if the vault has no shares.
+// amount returns how many tokens the pool's shares stand for. ok is false if the vault has no
+// shares.
 func (h holding) amount() (uint64, bool) { return arith.MulDiv(h.shares, h.free, h.supply) }
 
 // put returns the holding after tokens were put in. ok is false if a number exceeds 64 bits.
@@ -102,8 +102,8 @@ func (h holding) put(tokens uint64) (next holding, ok bool) {
 	return next, over == [3]uint64{}
 }
 
-// take returns the holding after shares worth at most tokens were sold, and how many tokens the
-// vault gives for them. ok is false if the pool has not so many.
+// take returns the holding after the pool has sold shares worth at most tokens, and how many tokens
+// the vault gives for them. ok is false if the pool has not so many shares.
 func (h holding) take(tokens uint64) (next holding, given uint64, ok bool) {
 	sold, ok := arith.MulDiv(tokens, h.supply, h.free)
 	if !ok || sold > h.shares || sold > h.supply {

@@ -10,7 +10,7 @@ import (
 )
 
 // A pool has one price range. Liquidity L and square root prices √P are Q64.64; P is the price of
-// token a in token b. Selling a lowers it, selling b raises it.
+// token a in token b. Selling a lowers the price, selling b raises it.
 //
 //	Δa = L·(√P₁−√P₀)/(√P₀·√P₁)    Δb = L·(√P₁−√P₀)/2¹²⁸
 //
@@ -25,7 +25,7 @@ type move struct {
 
 var errRange = fmt.Errorf("%w: the price would leave the range", venue.ErrNoLiquidity)
 
-// sellExact sells an amount to the pool: of a if aToB, else of b.
+// sellExact computes a sale of an exact amount to the pool: of a if aToB, else of b.
 func (s *state) sellExact(m *move, amount uint64, aToB bool) error {
 	var next, change uint256.Int
 	change.SetUint64(amount)
@@ -51,7 +51,7 @@ func (s *state) sellExact(m *move, amount uint64, aToB bool) error {
 	return s.amounts(&m.out, &next, !aToB, false)
 }
 
-// buyExact buys an amount from the pool: of b if aToB, else of a.
+// buyExact computes a purchase of an exact amount from the pool: of b if aToB, else of a.
 func (s *state) buyExact(m *move, amount uint64, aToB bool) error {
 	var next, change uint256.Int
 	change.SetUint64(amount)

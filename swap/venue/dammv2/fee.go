@@ -11,7 +11,7 @@ import (
 	"github.com/mintlake/mintlake/swap/venue/arith"
 )
 
-// feeDivisor is the unit of fees: a billionth.
+// feeDivisor is 100 % as a fee rate: rates are in billionths.
 const feeDivisor = 1_000_000_000
 
 // maxFee is the highest fee by the pool's fee version.
@@ -24,9 +24,9 @@ const (
 	modeExponential = 1
 )
 
-// baseFee falls with time: it begins at cliff and falls by factor every frequency seconds (or
-// slots), periods times at most. In modeLinear factor is subtracted; in modeExponential it is basis
-// points of the fee.
+// baseFee falls with time. It begins at cliff and falls by factor every frequency seconds (or
+// slots), periods times at most. In modeLinear factor is subtracted. In modeExponential it is in
+// basis points of the fee.
 type baseFee struct {
 	cliff     uint64
 	mode      byte
@@ -53,8 +53,9 @@ func (f *baseFee) check() error {
 	return nil
 }
 
-// at returns the base fee at a point in time (or slots), in billionths. Before activation all
-// periods count; rate refuses swaps then. ok is false if the fee would be below 0.
+// at returns the base fee at a point in time, a Unix second or a slot, in billionths. Before the
+// activation all periods count, but no swap is allowed then. ok is false if the fee would be below
+// 0.
 func (f *baseFee) at(point, activation uint64) (fee uint64, ok bool) {
 	if f.frequency == 0 {
 		return f.cliff, true
@@ -74,11 +75,11 @@ func (f *baseFee) at(point, activation uint64) (fee uint64, ok bool) {
 	return fee, true
 }
 
-// power returns (1−factor/10,000)^period as a fraction of 2^64; each multiplication rounds down.
+// power returns (1−factor/10,000)^period as a fraction of 2^64. Each multiplication rounds down.
 // period and factor must be above 0, so the result is below 1.
 func power(factor, period uint64) uint64 {
 	// base is 1−factor/10,000 as a fraction of 2^64. For a factor of 10,000 the quotient would not
-	// fit 64 bits; then the result is 0.
+	// fit 64 bits, and the result is 0.
 	part, _ := bits.Div64(factor%10_000, 0, 10_000)
 	if factor == 10_000 {
 		return 0
@@ -116,10 +117,10 @@ type dynamicFee struct {
 
 // decodeDynamicFee reads the 96 bytes of a pool account that are its dynamic fee.
 func decodeDynamicFee(data []byte) dynamicFee {
-	half := func(at int) uint16 { return binary.LittleEndian.Uint16(data[at:]) }
+	u16 := func(at int) uint16 { return binary.LittleEndian.Uint16(data[at:]) }
 	return dynamicFee{
 		on: data[0] != 0, maxAccumulator: binary.LittleEndian.Uint32(data[8:]), control: binary.LittleEndian.Uint32(data[12:]),
-		binStep: half(16), filter: half(18), decay: half(20), reduction: half(22), updated: binary.LittleEndian.Uint64(data[24:]),
+		binStep: u16(16), filter: u16(18), decay: u16(20), reduction: u16(22), updated: binary.LittleEndian.Uint64(data[24:]),
 		binStepQ64: wide(data[32:]), priceReference: wide(data[48:]), accumulator: wide(data[64:]), volatilityBefore: wide(data[80:]),
 	}
 }
@@ -129,9 +130,10 @@ func wide(data []byte) uint256.Int {
 	return uint256.Int{binary.LittleEndian.Uint64(data), binary.LittleEndian.Uint64(data[8:])}
 }
 
-// before updates the references as the program does at the start of a swap. In the first filter
-// seconds after the last move they stay. Then the present price becomes the reference, and
-// reduction/10,000 of the volatility is kept. After decay seconds none of it is kept.
+// before updates the references, as the program does at the start of a swap. In the first filter
+// seconds after the last move they stay. After that the present price becomes the reference, and
+// reduction/10,000 of the volatility is kept. After decay seconds nothing of the volatility is
+// kept.
 func (d *dynamicFee) before(price *uint256.Int, now uint64) {
 	if !d.on || now < d.updated || now-d.updated < uint64(d.filter) {
 		return
@@ -152,7 +154,7 @@ func (d *dynamicFee) fee() uint64 {
 	}
 	var v uint256.Int
 	v.Mul(&d.accumulator, uint256.NewInt(uint64(d.binStep)))
-	// The program never lets it become so large; more would overflow.
+	// The program never lets v become so large. With a larger one the product below would overflow.
 	if v.BitLen() > 100 {
 		return feeDivisor
 	}
@@ -183,8 +185,8 @@ func (d *dynamicFee) after(old, next *uint256.Int, now uint64) {
 	}
 }
 
-// bins returns how many bin steps lie between two square root prices: twice those between the
-// roots, as the price is the square.
+// bins returns how many bin steps lie between two prices. x and y are their square roots, so it is
+// twice the number of steps between x and y.
 func (d *dynamicFee) bins(x, y *uint256.Int) uint256.Int {
 	if x.Lt(y) {
 		x, y = y, x
@@ -206,7 +208,8 @@ func feeOf(amount, rate uint64) uint64 {
 	return fee
 }
 
-// withFee returns the amount of which amount is left after the fee: ⌈amount·10⁹/(10⁹−rate)⌉.
-func withFee(amount, rate uint64) (uint64, bool) {
+// withFee returns the amount of which the given amount is left after the fee:
+// ⌈amount·10⁹/(10⁹−rate)⌉. ok is false if that exceeds 64 bits.
+func withFee(amount, rate uint64) (gross uint64, ok bool) {
 	return arith.MulDivUp(amount, feeDivisor, feeDivisor-rate)
 }

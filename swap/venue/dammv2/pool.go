@@ -1,12 +1,12 @@
-// Package dammv2 knows Meteora's venue of pools with one price range (DAMM v2).
+// Package dammv2 knows Meteora's DAMM v2, a venue whose pools have one price range each.
 //
 // In: accounts of the chain, hostile. Out: quotes that equal the program's own arithmetic, and its
 // instructions.
 // Guarantees: decoding and arithmetic are pure and never panic; a feature whose arithmetic nothing
 // has proved is refused: base fees that depend on the amount or the price, and compounding fees.
 //
-// Written from the account layout and the formulas, and held against runs of the program (the test
-// vectors).
+// The code is written from the account layout and the formulas, and checked against runs of the
+// program (the test vectors).
 package dammv2
 
 import (
@@ -20,13 +20,13 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// Name of the venue, as in the swaps table.
+// Name is the name of the venue in the swaps table.
 const Name = "meteora_damm_v2"
 
 var (
-	// Program id of DAMM v2.
+	// Program is the program id of DAMM v2.
 	Program = pubkey.MustParse("cpamdpZCGKUy5JxQXB4dcpGPiikHawvSWAd6mEn1sGG")
-	// Authority over all vaults.
+	// Authority is the authority over all vaults.
 	Authority = venue.MustDerive(Program, []byte("pool_authority"))
 
 	eventAuthority = venue.MustDerive(Program, []byte("__event_authority"))
@@ -86,7 +86,8 @@ func (Venue) Open(address venue.Key, data []byte, _ ...venue.Key) (venue.Ref, er
 	return &ref{address, s.mints, s.liquidity[1]}, nil
 }
 
-// state is a Pool account. feeVersion is the index of its highest fee in maxFee.
+// state is a Pool account. low, high and price are √P in Q64.64. feeVersion is the index of the
+// pool's highest fee in maxFee.
 type state struct {
 	mints, vaults               [2]venue.Key
 	base                        baseFee
@@ -129,7 +130,7 @@ func (s *state) check() error {
 	return s.base.check()
 }
 
-// ref implements venue.Ref. depth is the high half of the liquidity.
+// ref implements venue.Ref. depth is the integer part of the liquidity.
 type ref struct {
 	address venue.Key
 	mints   [2]venue.Key
@@ -194,17 +195,18 @@ func (p *Pool) Address() venue.Key { return p.address }
 // Mints implements venue.Pool.
 func (p *Pool) Mints() [2]venue.Key { return p.state.mints }
 
-// result of a swap.
+// result is the result of a swap.
 type result struct {
 	side int
-	// in reaches the pool and out leaves it; fee is a part of one of them.
+	// in reaches the pool and out leaves it. in includes a fee on the input, out is without a fee
+	// on the output.
 	in, out, fee uint64
 	feeOnInput   bool
 	move         move
 }
 
-// rate returns the whole fee of a swap at a time, in billionths, or an error if the pool does not
-// trade then.
+// rate returns the whole fee of a swap at the time of clock, in billionths. It returns an error if
+// the pool does not trade then.
 func (s *state) rate(clock venue.Clock) (uint64, error) {
 	point := clock.Slot
 	if s.byTime {

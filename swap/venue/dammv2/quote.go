@@ -5,8 +5,8 @@ import (
 	"github.com/mintlake/mintlake/swap/venue/arith"
 )
 
-// computeUnits is what a swap may use. 21,000 to 27,000 were measured with plain tokens; Token-2022
-// transfers take more.
+// computeUnits is how many compute units a swap may use. 21,000 to 27,000 were measured with plain
+// tokens. Token-2022 transfers take more.
 const computeUnits = 60_000
 
 // accountsOfSwap is how many accounts an instruction names, the program among them.
@@ -44,7 +44,8 @@ func (p *Pool) Quote(o venue.Order) (venue.Quote, error) {
 }
 
 // Instructions implements venue.Pool: swap(amount_in, minimum_amount_out), or swap2(amount_out,
-// maximum_amount_in, ExactOut). The program id in place of the referral account stands for none.
+// maximum_amount_in, ExactOut). The program id takes the place of the referral account, which is
+// left out.
 func (p *Pool) Instructions(q venue.Quote, limit uint64, user venue.UserAccounts) ([]venue.Instruction, error) {
 	discriminator := swapExactIn
 	if q.Order.ExactOut {

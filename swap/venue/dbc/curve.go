@@ -26,7 +26,8 @@ var (
 	errLarge = fmt.Errorf("%w: it would move more than 64 bits", venue.ErrTooLarge)
 )
 
-// base returns Δbase between two prices, quote Δquote.
+// base returns Δbase between two prices, rounded up if up is set, else down. ok is false if it
+// exceeds 64 bits.
 func base(low, high, liquidity *uint256.Int, up bool) (amount uint64, ok bool) {
 	var n, d uint256.Int
 	n.Sub(high, low)
@@ -35,6 +36,8 @@ func base(low, high, liquidity *uint256.Int, up bool) (amount uint64, ok bool) {
 	return quotient(&n, &d, up)
 }
 
+// quote returns Δquote between two prices, rounded up if up is set, else down. ok is false if it
+// exceeds 64 bits.
 func quote(low, high, liquidity *uint256.Int, up bool) (amount uint64, ok bool) {
 	var n uint256.Int
 	n.Sub(high, low)
@@ -46,6 +49,7 @@ func quote(low, high, liquidity *uint256.Int, up bool) (amount uint64, ok bool) 
 	return amount, ok
 }
 
+// quotient returns n/d, rounded up if up is set, else down. ok is false if it exceeds 64 bits.
 func quotient(n, d *uint256.Int, up bool) (amount uint64, ok bool) {
 	var q uint256.Int
 	if arith.Divide(&q, n, d) && up {
@@ -54,8 +58,8 @@ func quotient(n, d *uint256.Int, up bool) (amount uint64, ok bool) {
 	return q.Uint64(), q.IsUint64()
 }
 
-// sold returns what a sale down from high to low takes, or what it gives. bought does the same for
-// a purchase up from low to high.
+// sold returns what a sale of the coin that moves the price from high down to low takes, or what it
+// gives if gives is set.
 func sold(low, high, liquidity *uint256.Int, gives bool) (amount uint64, ok bool) {
 	if gives {
 		return quote(low, high, liquidity, false)
@@ -63,6 +67,8 @@ func sold(low, high, liquidity *uint256.Int, gives bool) (amount uint64, ok bool
 	return base(low, high, liquidity, true)
 }
 
+// bought returns what a purchase of the coin that moves the price from low up to high takes, or
+// what it gives if gives is set.
 func bought(low, high, liquidity *uint256.Int, gives bool) (amount uint64, ok bool) {
 	if gives {
 		return base(low, high, liquidity, false)
@@ -70,11 +76,13 @@ func bought(low, high, liquidity *uint256.Int, gives bool) (amount uint64, ok bo
 	return quote(low, high, liquidity, true)
 }
 
-// add adds the amounts of a segment to a swap: what it gives and takes, if exactOut, else what it
-// takes and gives. fits says that both have 64 bits.
-func (m *move) add(in, out uint64, exactOut, fits bool, next *uint256.Int) error {
+// add adds a segment to a swap. exact is the amount that the order fixes: what the segment takes,
+// or what it gives if exactOut. other is the other amount, which has 64 bits only if fits is set.
+// next is the price after the segment.
+func (m *move) add(exact, other uint64, exactOut, fits bool, next *uint256.Int) error {
+	in, out := exact, other
 	if exactOut {
-		in, out = out, in
+		in, out = other, exact
 	}
 	if !fits || m.in+in < in || m.out+out < out {
 		return errLarge
@@ -83,8 +91,8 @@ func (m *move) add(in, out uint64, exactOut, fits bool, next *uint256.Int) error
 	return nil
 }
 
-// sell computes a sale of the coin: of amount, or for amount if exactOut. The price falls segment
-// by segment down to the start of the curve.
+// sell computes a sale of the coin without fees: of amount of the coin, or for amount of the quote
+// token if exactOut. The price falls segment by segment, down to the start of the curve.
 func (c *config) sell(price *uint256.Int, amount uint64, exactOut bool) (m move, err error) {
 	m.price = *price
 	for i := c.count - 1; i >= 0 && amount > 0; i-- {
@@ -98,12 +106,15 @@ func (c *config) sell(price *uint256.Int, amount uint64, exactOut bool) (m move,
 		liquidity := &c.curve[i].liquidity
 		var next uint256.Int
 		if !exactOut && belowForBase(&next, &m.price, liquidity, amount) && next.Gt(low) {
-			// A price above low is the same as amount < Δbase, which takes another division.
+			// next is above low if and only if amount < Δbase. To compare prices saves the division
+			// for Δbase.
 			given, fits := quote(&next, &m.price, liquidity, false)
 			return m, m.add(amount, given, false, fits, &next)
 		}
 		whole, fits := sold(low, &m.price, liquidity, exactOut)
-		last := i == 0 && exactOut // the program lets the last segment give all that it has
+		// In the last segment the program computes the price from the amount, even if the amount is
+		// all that the segment has.
+		last := i == 0 && exactOut
 		if fits && (amount > whole || amount == whole && !last) {
 			other, fits := sold(low, &m.price, liquidity, !exactOut)
 			if err = m.add(whole, other, exactOut, fits, low); err != nil {
@@ -127,8 +138,8 @@ func (c *config) sell(price *uint256.Int, amount uint64, exactOut bool) (m move,
 	return m, nil
 }
 
-// buy computes a purchase of the coin: for amount, or of amount if exactOut. The price rises
-// segment by segment up to that of the migration.
+// buy computes a purchase of the coin without fees: for amount of the quote token, or of amount of
+// the coin if exactOut. The price rises segment by segment, up to the price of the migration.
 func (c *config) buy(price *uint256.Int, amount uint64, exactOut bool) (m move, err error) {
 	m.price = *price
 	for i := 0; i < c.count && amount > 0; i++ {
@@ -168,8 +179,8 @@ func (c *config) buy(price *uint256.Int, amount uint64, exactOut bool) (m move, 
 	return m, nil
 }
 
-// belowForBase is ⌈L·√P/(L+amount·√P)⌉. Where the product exceeds 128 bits, the program takes
-// ⌊L/(⌊L/√P⌋+amount)⌋, and exact is false.
+// belowForBase sets next to the price after the pool took amount of the coin: ⌈L·√P/(L+amount·√P)⌉.
+// If amount·√P exceeds 128 bits, the program computes ⌊L/(⌊L/√P⌋+amount)⌋, and exact is false.
 func belowForBase(next, price, liquidity *uint256.Int, amount uint64) (exact bool) {
 	var n, d uint256.Int
 	n.SetUint64(amount)
@@ -186,7 +197,8 @@ func belowForBase(next, price, liquidity *uint256.Int, amount uint64) (exact boo
 	return true
 }
 
-// belowForQuote is √P−⌈amount·2¹²⁸/L⌉.
+// belowForQuote sets next to the price after the pool gave amount of the quote token:
+// √P−⌈amount·2¹²⁸/L⌉.
 func belowForQuote(next, price, liquidity *uint256.Int, amount uint64) error {
 	var n, q uint256.Int
 	n.SetUint64(amount)
@@ -199,7 +211,8 @@ func belowForQuote(next, price, liquidity *uint256.Int, amount uint64) error {
 	return nil
 }
 
-// aboveForQuote is √P+⌊amount·2¹²⁸/L⌋.
+// aboveForQuote sets next to the price after the pool took amount of the quote token:
+// √P+⌊amount·2¹²⁸/L⌋.
 func aboveForQuote(next, price, liquidity *uint256.Int, amount uint64) {
 	var n uint256.Int
 	n.SetUint64(amount)
@@ -208,7 +221,7 @@ func aboveForQuote(next, price, liquidity *uint256.Int, amount uint64) {
 	next.Add(price, &n)
 }
 
-// aboveForBase is ⌈L·√P/(L−amount·√P)⌉.
+// aboveForBase sets next to the price after the pool gave amount of the coin: ⌈L·√P/(L−amount·√P)⌉.
 func aboveForBase(next, price, liquidity *uint256.Int, amount uint64) error {
 	var n, d uint256.Int
 	n.SetUint64(amount)

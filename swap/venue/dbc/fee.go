@@ -11,7 +11,7 @@ import (
 	"github.com/mintlake/mintlake/swap/venue/arith"
 )
 
-// feeDivisor is the unit of fees, a billionth. maxFee is the highest fee.
+// feeDivisor is 100 % as a fee rate: rates are in billionths. maxFee is the highest rate.
 const (
 	feeDivisor = 1_000_000_000
 	maxFee     = 990_000_000
@@ -21,13 +21,20 @@ const (
 const (
 	modeLinear      = 0
 	modeExponential = 1
-	// modeLimiter: for a while after the activation, the fee of a purchase grows with its amount.
+	// modeLimiter lets the fee of a purchase grow with its amount, for a while after the
+	// activation.
 	modeLimiter = 2
 )
 
-// baseFee begins at cliff. In modeLinear and modeExponential it falls every second seconds (or
-// slots), first times at most, by third: billionths, or basis points of the fee. In modeLimiter
-// each further third of the amount, for second seconds (or slots), costs first basis points more.
+// baseFee is the base part of a fee. It begins at the rate cliff. first, second and third are the
+// program's first_factor, second_factor and third_factor:
+//
+//	modeLinear:      the rate falls by third billionths each period, for first periods
+//	modeExponential: the rate falls by third basis points of itself each period, for first periods
+//	modeLimiter:     each further third of the amount costs first basis points more
+//
+// second is the length of a period, or of the time during which modeLimiter holds. It is in seconds
+// or in slots.
 type baseFee struct {
 	cliff, second, third uint64
 	first                uint16
@@ -51,9 +58,9 @@ func (f *baseFee) check() error {
 	return nil
 }
 
-// falls returns the base fee that depends on time alone, in billionths. ok is false if it would be
-// below 0.
-func (f *baseFee) falls(point, activation uint64) (fee uint64, ok bool) {
+// scheduled returns the base fee at a point in time, without the part that depends on the amount,
+// in billionths. ok is false if it would be below 0.
+func (f *baseFee) scheduled(point, activation uint64) (fee uint64, ok bool) {
 	if f.second == 0 || f.mode == modeLimiter {
 		return f.cliff, true
 	}
@@ -68,7 +75,7 @@ func (f *baseFee) falls(point, activation uint64) (fee uint64, ok bool) {
 	return powered(f.cliff, f.third, period), true
 }
 
-// powered returns ⌊cliff·(1−factor/10,000)^period⌋ with a power of Q64.64, of which each
+// powered returns ⌊cliff·(1−factor/10,000)^period⌋. The power is a Q64.64 number, of which each
 // multiplication rounds down.
 func powered(cliff, factor, period uint64) uint64 {
 	switch {
@@ -78,7 +85,7 @@ func powered(cliff, factor, period uint64) uint64 {
 		return 0
 	}
 	lost, _ := bits.Div64(factor, 0, 10_000)
-	// All 64 bits of these numbers are behind the point.
+	// These numbers are fractions of 2^64.
 	square, result, begun := -lost, uint64(0), false
 	for ; period > 0; period >>= 1 {
 		switch {
@@ -94,8 +101,9 @@ func powered(cliff, factor, period uint64) uint64 {
 	return fee
 }
 
-// limits returns whether the fee of a purchase depends on its amount at a point in time.
-func (f *baseFee) limits(point, activation uint64, buys bool) bool {
+// growsWithAmount returns whether the fee of a swap depends on its amount at a point in time. buys
+// says that the swap is a purchase.
+func (f *baseFee) growsWithAmount(point, activation uint64, buys bool) bool {
 	if f.mode != modeLimiter || !buys || f.third == 0 {
 		return false
 	}
@@ -103,13 +111,13 @@ func (f *baseFee) limits(point, activation uint64, buys bool) bool {
 	return over != 0 || point <= end
 }
 
-// increment is what each further third costs more, in billionths.
+// increment returns by how many billionths the rate rises with each further third of the amount.
 func (f *baseFee) increment() uint64 { return uint64(f.first) * (feeDivisor / 10_000) }
 
-// steps is after how many of them the fee is maxFee.
+// steps returns how many increments fit between cliff and maxFee.
 func (f *baseFee) steps() uint64 { return (maxFee - f.cliff) / f.increment() }
 
-// onIncluded returns the fee of an amount from which it is taken, in billionths.
+// onIncluded returns the fee rate for an amount that includes the fee, in billionths.
 func (f *baseFee) onIncluded(amount uint64) (uint64, error) {
 	if amount <= f.third {
 		return f.cliff, nil
@@ -117,8 +125,9 @@ func (f *baseFee) onIncluded(amount uint64) (uint64, error) {
 	count, rest := (amount-f.third)/f.third, (amount-f.third)%f.third
 	most := f.steps()
 	below := min(count, most)
-	// The first part costs cliff, the next cliff+increment, and so on: below+1 parts together, and
-	// what is left at the rate of the next one, or at the highest.
+	// The amount is cut into parts of size third. The first part pays the rate cliff, the next one
+	// cliff+increment, and so on. First sum is the fee of below+1 parts. Then what is left is
+	// added: it pays the rate of the next part, or maxFee beyond the last increment.
 	var whole, more, sum uint256.Int
 	c, i, n := uint256.NewInt(f.cliff), uint256.NewInt(f.increment()), uint256.NewInt(below)
 	whole.Add(c, more.Mul(c, n))
@@ -136,7 +145,7 @@ func (f *baseFee) onIncluded(amount uint64) (uint64, error) {
 		more.Mul(&more, uint256.NewInt(maxFee))
 	}
 	sum.Add(&sum, &more)
-	// ⌈fee⌉, then ⌈fee·10⁹/amount⌉
+	// The fee is rounded up, then its rate ⌈fee·10⁹/amount⌉.
 	arith.DivideUp(&whole, &sum, uint256.NewInt(feeDivisor))
 	more.Mul(&whole, uint256.NewInt(feeDivisor))
 	arith.DivideUp(&whole, &more, uint256.NewInt(amount))
@@ -146,7 +155,7 @@ func (f *baseFee) onIncluded(amount uint64) (uint64, error) {
 	return whole.Uint64(), nil
 }
 
-// excluded returns what is left of an amount after the fee.
+// excluded returns what is left of an amount after the fee, if the fee grows with the amount.
 func (f *baseFee) excluded(amount uint64) (uint64, error) {
 	rate, err := f.onIncluded(amount)
 	if err != nil {
@@ -156,13 +165,13 @@ func (f *baseFee) excluded(amount uint64) (uint64, error) {
 	return amount - min(fee, amount), nil
 }
 
-// onExcluded returns the fee of an amount that is left after it, in billionths.
+// onExcluded returns the fee rate for an amount that is left after the fee, in billionths.
 func (f *baseFee) onExcluded(left uint64) (uint64, error) {
 	first, err := f.excluded(f.third)
 	if err != nil || left <= first {
 		return f.cliff, err
 	}
-	// Up to this amount the rate grows; beyond, it is the highest.
+	// Up to the amount top the rate of a part grows. What is beyond top pays maxFee.
 	top, over := ^uint64(0), true
 	if hi, lo := bits.Mul64(f.steps()+1, f.third); hi == 0 {
 		top, over = lo, false
@@ -193,7 +202,7 @@ func (f *baseFee) onExcluded(left uint64) (uint64, error) {
 	return rate, nil
 }
 
-// beyond returns amount plus what leaves rest after a fee of rate.
+// beyond returns amount plus the amount of which rest is left after a fee of rate.
 func beyond(rest, rate, amount uint64) (uint64, error) {
 	if rate >= feeDivisor {
 		return 0, errLarge
@@ -205,8 +214,9 @@ func beyond(rest, rate, amount uint64) (uint64, error) {
 	return amount + more, nil
 }
 
-// included solves the quadratic equation of the growing fee for the amount that leaves left, rounds
-// it down, and adds what leaves the rest at the rate of that part:
+// included returns the amount of which left is left after the growing fee. It solves a quadratic
+// equation, rounds the solution down, and adds the amount of which the rest is left at the rate of
+// that part. With the increment i, the size t of a part and the rate c of the first part:
 //
 //	x = (y−√(y²−4·i·z))/(2·i)   y = 2·10⁹·t+i·t−2·c·t   z = 2·left·10⁹·t
 func (f *baseFee) included(left uint64) (uint64, error) {
@@ -240,7 +250,7 @@ func (f *baseFee) included(left uint64) (uint64, error) {
 // dynamicDivisor scales the square of the volatility to billionths.
 const dynamicDivisor = 100_000_000_000
 
-// dynamicFee grows with the recent moves of the price, which the pool counts.
+// dynamicFee grows with the recent moves of the price, which the pool counts in its accumulator.
 type dynamicFee struct {
 	on      bool
 	control uint32
@@ -251,7 +261,7 @@ func decodeDynamicFee(data []byte) dynamicFee {
 	return dynamicFee{on: data[0] != 0, control: binary.LittleEndian.Uint32(data[12:]), binStep: binary.LittleEndian.Uint16(data[16:])}
 }
 
-// fee returns ⌈(accumulator·binStep)²·control/10¹¹⌉, at most feeDivisor. The accumulator is that
+// fee returns ⌈(accumulator·binStep)²·control/10¹¹⌉, at most feeDivisor. accumulator is the pool's
 // before the swap.
 func (d *dynamicFee) fee(accumulator *uint256.Int) uint64 {
 	if !d.on {
@@ -281,7 +291,8 @@ func feeOf(amount, rate uint64) uint64 {
 	return fee
 }
 
-// withFee returns the amount of which amount is left after the fee: ⌈amount·10⁹/(10⁹−rate)⌉.
-func withFee(amount, rate uint64) (uint64, bool) {
+// withFee returns the amount of which the given amount is left after the fee:
+// ⌈amount·10⁹/(10⁹−rate)⌉. ok is false if that exceeds 64 bits.
+func withFee(amount, rate uint64) (gross uint64, ok bool) {
 	return arith.MulDivUp(amount, feeDivisor, feeDivisor-rate)
 }

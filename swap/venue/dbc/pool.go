@@ -6,8 +6,9 @@
 // Guarantees: decoding and arithmetic are pure and never panic; a feature whose arithmetic nothing
 // has proved is refused.
 //
-// Written from the account layout (IDL 0.2.1, whose pools without transfer hooks are those of
-// 0.1.10) and the formulas, and held against runs of the program 0.1.10 (the test vectors).
+// The code is written from the account layout (IDL 0.2.1, whose pools without transfer hooks are
+// those of 0.1.10) and the formulas, and checked against runs of the program 0.1.10 (the test
+// vectors).
 package dbc
 
 import (
@@ -21,23 +22,25 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// Name of the venue, as in the swaps table.
+// Name is the name of the venue in the swaps table.
 const Name = "meteora_dbc"
 
 var (
-	// Program id of the dynamic bonding curves.
+	// Program is the program id of the dynamic bonding curves.
 	Program = pubkey.MustParse("dbcij3LWUppWqq96dh6gJWwBifmcGfLSB5D4DuSMaqN")
-	// Authority over all vaults.
+	// Authority is the authority over all vaults.
 	Authority = venue.MustDerive(Program, []byte("pool_authority"))
 
 	eventAuthority = venue.MustDerive(Program, []byte("__event_authority"))
-	// instructionsSysvar tells the program the other instructions: a pool whose fee grows with the
-	// amount lets a transaction have one purchase.
+	// instructionsSysvar is the account that shows the program the transaction's other
+	// instructions. A pool whose fee grows with the amount needs it, as it allows one purchase in a
+	// transaction.
 	instructionsSysvar = pubkey.MustParse("Sysvar1nstructions1111111111111111111111111")
 
 	poolDiscriminator   = [8]byte{0xd5, 0xe0, 0x05, 0xd1, 0x62, 0x45, 0x77, 0x5c}
 	configDiscriminator = [8]byte{0x1a, 0x6c, 0x0e, 0x7b, 0x74, 0xe6, 0x81, 0x2b}
-	// The accounts of coins with a transfer hook begin like the others.
+	// The accounts of coins with a transfer hook have the same layout as the others, as far as they
+	// are read here.
 	hookPoolDiscriminator   = [8]byte{0xed, 0xdb, 0xb8, 0x17, 0x2a, 0xbd, 0xa9, 0x23}
 	hookConfigDiscriminator = [8]byte{0x28, 0xdc, 0xc2, 0xfb, 0x29, 0xc7, 0x7b, 0xfd}
 )
@@ -74,7 +77,8 @@ const (
 	points               = 20
 )
 
-// Values of the mode of collecting fees: in the quote token, or in the token that a swap buys.
+// Values of the mode of collecting fees. collectQuote takes the fee in the quote token,
+// collectOutput in the token that a swap buys.
 const (
 	collectQuote  = 0
 	collectOutput = 1
@@ -89,8 +93,9 @@ func (Venue) Name() string { return Name }
 // Program implements venue.Venue.
 func (Venue) Program() venue.Key { return Program }
 
-// Lookup implements venue.Venue. A pool names its coin; the token in which it is quoted stands in
-// its config. Both kinds of pools have the coin at one place, so one filter finds them.
+// Lookup implements venue.Venue. A pool names its coin; only its config names the token in which
+// the coin is quoted. Pools with and without transfer hooks have the coin at the same offset, so
+// one filter finds both.
 func (Venue) Lookup(a, b venue.Key) venue.Lookup {
 	filter := func(coin venue.Key) venue.Filter {
 		return venue.Filter{Size: poolSize, Parts: []venue.Part{{Offset: poolBaseMint, Bytes: coin[:]}}}
@@ -98,7 +103,7 @@ func (Venue) Lookup(a, b venue.Key) venue.Lookup {
 	return venue.Lookup{Filters: []venue.Filter{filter(a), filter(b)}}
 }
 
-// Open implements venue.Venue. One of the mints must be the coin.
+// Open implements venue.Venue. mints must be two, and one of them the coin.
 func (Venue) Open(address venue.Key, data []byte, mints ...venue.Key) (venue.Ref, error) {
 	s, err := decodeState(data)
 	if err != nil {
@@ -112,7 +117,7 @@ func (Venue) Open(address venue.Key, data []byte, mints ...venue.Key) (venue.Ref
 	return nil, fmt.Errorf("%w: the curve of another coin", venue.ErrMalformed)
 }
 
-// state is a VirtualPool. hooked says that it is a TransferHookPool.
+// state is a VirtualPool, or a TransferHookPool if hooked is set. price is √P in Q64.64.
 type state struct {
 	hooked                    bool
 	config, coin              venue.Key
@@ -138,18 +143,20 @@ func decodeState(data []byte) (state, error) {
 
 // config is a PoolConfig.
 type config struct {
-	quoteMint             venue.Key
-	base                  baseFee
-	dynamic               dynamicFee
-	collect               byte
-	byTime                bool
+	quoteMint venue.Key
+	base      baseFee
+	dynamic   dynamicFee
+	collect   byte
+	byTime    bool
+	// threshold is the quote reserve with which the curve is complete.
 	threshold             uint64
 	start, migrationPrice uint256.Int
-	// curve has count segments: liquidity up to a price. The first begins at start.
+	// curve has count segments in ascending order of their prices. The first begins at start.
 	curve [points]segment
 	count int
 }
 
+// segment is a part of a curve: it has a liquidity up to a price.
 type segment struct{ price, liquidity uint256.Int }
 
 func decodeConfig(data []byte) (*config, error) {
@@ -198,7 +205,8 @@ func wide(data []byte) uint256.Int {
 	return uint256.Int{binary.LittleEndian.Uint64(data), binary.LittleEndian.Uint64(data[8:])}
 }
 
-// ref implements venue.Ref. depth is the quote amount that the curve holds.
+// ref implements venue.Ref. depth is the quote amount that the curve holds. hooked says that the
+// pool is a TransferHookPool.
 type ref struct {
 	address, config venue.Key
 	mints           [2]venue.Key
@@ -230,11 +238,12 @@ func (r *ref) Decode(accounts venue.State) (venue.Pool, error) {
 	return p, nil
 }
 
-// errHook is the refusal of a coin whose transfers call another program: its swaps are another
-// instruction, and no run of the program proves them.
+// errHook refuses a coin whose transfers call another program. Its swaps are another instruction,
+// which no run of the program has proved.
 var errHook = fmt.Errorf("%w: a coin with a transfer hook", venue.ErrUnverified)
 
-// refuseHooked returns why a TransferHookPool is not decoded.
+// refuseHooked returns the error of Decode for a TransferHookPool: errHook, or what is wrong with
+// its config.
 func (r *ref) refuseHooked(accounts venue.State) error {
 	c, err := venue.Config(accounts, r.config, Program, decodeHookConfig)
 	switch {

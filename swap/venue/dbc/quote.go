@@ -9,14 +9,15 @@ import (
 	"github.com/mintlake/mintlake/swap/venue/arith"
 )
 
-// computeUnits is what a swap may use. 38,000 to 75,000 were measured; Token-2022 transfers take
-// more.
+// computeUnits is how many compute units a swap may use. 38,000 to 75,000 were measured. Token-2022
+// transfers take more.
 const computeUnits = 110_000
 
-// accountsOfSwap is how many accounts an instruction names at most, the program among them.
+// accountsOfSwap is how many accounts an instruction names at most, its program among them.
 const accountsOfSwap = 17
 
-// swap2 is sha256("global:swap2")[:8]; swap1 is that of swap, which others call.
+// swap1 is sha256("global:swap")[:8], an instruction that is only read in transactions of others.
+// swap2 is sha256("global:swap2")[:8].
 var (
 	swap1 = [8]byte{0xf8, 0xc6, 0x9e, 0x91, 0xe1, 0x75, 0x87, 0xc8}
 	swap2 = [8]byte{0x41, 0x4b, 0x3f, 0x4c, 0xeb, 0x5b, 0x5b, 0x88}
@@ -28,24 +29,27 @@ const (
 	modeExactOut = 2
 )
 
-// result of a swap.
+// result is the result of a swap.
 type result struct {
 	side int
-	// in reaches the pool and out leaves it; fee is a part of one of them.
+	// in reaches the pool and out leaves it. in includes a fee on the input, out is without a fee
+	// on the output.
 	in, out, fee uint64
 	feeOnInput   bool
-	limited      bool
-	price        uint256.Int
+	// limited says that the fee depends on the amount.
+	limited bool
+	price   uint256.Int
 }
 
-// rate returns the whole fee of an amount, in billionths. left says that the amount is without it.
+// rate returns the whole fee rate for an amount, in billionths. left says that amount is what is
+// left after the fee.
 func (p *Pool) rate(o *venue.Order, buys bool, amount uint64, left bool) (uint64, error) {
 	point := p.point(o)
-	fee, ok := p.config.base.falls(point, p.state.activation)
+	fee, ok := p.config.base.scheduled(point, p.state.activation)
 	if !ok {
 		return 0, fmt.Errorf("%w: a fee below nothing", venue.ErrMalformed)
 	}
-	if p.config.base.limits(point, p.state.activation, buys) {
+	if p.config.base.growsWithAmount(point, p.state.activation, buys) {
 		var err error
 		if left {
 			fee, err = p.config.base.onExcluded(amount)
@@ -59,7 +63,7 @@ func (p *Pool) rate(o *venue.Order, buys bool, amount uint64, left bool) (uint64
 	return min(fee+p.config.dynamic.fee(&p.state.accumulator), maxFee), nil
 }
 
-// point is when a swap is: a time, or a slot.
+// point returns the time of an order as the config counts it: in Unix seconds or in slots.
 func (p *Pool) point(o *venue.Order) uint64 {
 	if p.config.byTime {
 		return uint64(max(o.Clock.UnixTime, 0))
@@ -83,7 +87,7 @@ func (p *Pool) swap(o venue.Order) (r result, err error) {
 		return r, err
 	}
 	r.feeOnInput = buys && p.config.collect == collectQuote
-	r.limited = p.config.base.limits(p.point(&o), p.state.activation, buys)
+	r.limited = p.config.base.growsWithAmount(p.point(&o), p.state.activation, buys)
 	if o.ExactOut {
 		err = p.exactOut(&r, &o, amount, buys)
 	} else {
@@ -97,7 +101,7 @@ func (p *Pool) swap(o venue.Order) (r result, err error) {
 
 func (p *Pool) pair(side int) venue.Pair { return venue.Pair{In: p.mints[side], Out: p.mints[1-side]} }
 
-// trade moves an amount on the curve, without fees.
+// trade computes a swap on the curve without fees.
 func (p *Pool) trade(amount uint64, exactOut, buys bool) (move, error) {
 	if buys {
 		return p.config.buy(&p.state.price, amount, exactOut)
@@ -181,9 +185,9 @@ func (p *Pool) Quote(o venue.Order) (venue.Quote, error) {
 	return q, nil
 }
 
-// Instructions implements venue.Pool: swap2(amount, limit, mode). The program id in place of the
-// referral account stands for none. A pool whose fee grows with the amount wants to see the other
-// instructions, and takes one purchase in a transaction.
+// Instructions implements venue.Pool: swap2(amount, limit, mode). The program id takes the place of
+// the referral account, which is left out. A pool whose fee grows with the amount must see the
+// other instructions, as it allows one purchase in a transaction.
 func (p *Pool) Instructions(q venue.Quote, limit uint64, user venue.UserAccounts) ([]venue.Instruction, error) {
 	mode := byte(modeExactIn)
 	if q.Order.ExactOut {

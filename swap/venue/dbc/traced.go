@@ -37,8 +37,8 @@ func (Venue) Programs() []venue.Key { return []venue.Key{Program} }
 // Trade implements venue.Traced. A partial fill (mode 1 of swap2) is not a trade, as no order can
 // express it.
 func (Venue) Trade(c venue.Call) (venue.Trade, bool) {
-	const accounts, pool, source, destination, user = 13, 2, 3, 4, 9 // number and places
-	// In the data: the first amount, swap2's mode behind both, and the size without the mode.
+	const accounts, pool, source, destination, user = 13, 2, 3, 4, 9 // least number, and indexes
+	// Offsets of the first amount and of swap2's mode in the data, and the size without the mode.
 	const amount, mode, size = 8, 24, 24
 	if len(c.Accounts) < accounts || len(c.Data) < size {
 		return venue.Trade{}, false

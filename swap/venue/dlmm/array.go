@@ -28,9 +28,9 @@ const (
 	binAsk       = 140
 )
 
-// compactMark is what the compact form of an array starts with: no account of the program does. The
-// index and the pool follow, then the bins that hold something: place, flags, a check of the price,
-// and the amounts that the flags name. The price itself follows from the bin's number.
+// compactMark begins the compact form of an array; no account of the program begins with it. The
+// index and the pool follow. Then come the bins that hold something: place, flags, a checksum of
+// the price, and the amounts that the flags name. The price itself follows from the bin's number.
 var compactMark = [8]byte{'b', 'i', 'n', 's', 0, 0, 0, 1}
 
 const (
@@ -49,8 +49,9 @@ const (
 	allFlags = 1<<5 - 1
 )
 
-// bin is what a bin holds. open and processed are of limit orders, which sell x if ask is set, else
-// y.
+// bin is what a bin holds. open and processed are amounts of limit orders, which sell x if ask is
+// set, else y: open is of orders that wait, processed of orders that are being filled. check is
+// checkOf of the bin's price.
 type bin struct {
 	place           uint8
 	ask             bool
@@ -59,13 +60,14 @@ type bin struct {
 	open, processed uint64
 }
 
-// checkOf folds a price, so that one which does not follow from the bin's number is noticed.
+// checkOf returns a checksum of a price. The compact form keeps it, so that an account is noticed
+// whose price does not follow from the bin's number.
 func checkOf(price arith.U128) uint32 {
 	mixed := price.Lo ^ price.Hi*0x9e3779b97f4a7c15
 	return uint32(mixed ^ mixed>>32)
 }
 
-// array is a bin array: its compact form. Pools share it, so it must not be changed.
+// array is a bin array, in its compact form. Pools share it, so it must not be changed.
 type array struct {
 	pool  venue.Key
 	index int64
@@ -90,7 +92,8 @@ func decodeArray(data []byte) (*array, error) {
 	return a, nil
 }
 
-// readBin reads the first bin of a compact form. size is 0 if there is none.
+// readBin reads the first bin of data in the compact form. size is its length in bytes; 0 if data
+// do not begin with a valid bin.
 func readBin(data []byte) (b bin, size int) {
 	if len(data) < compactBin || data[1]&^byte(allFlags) != 0 {
 		return bin{}, 0
@@ -111,7 +114,8 @@ func readBin(data []byte) (b bin, size int) {
 	return b, size
 }
 
-// appendBin is the opposite of readBin. A bin that holds nothing is left out.
+// appendBin appends a bin in the compact form, as readBin reads it. A bin that holds nothing is
+// left out.
 func appendBin(data []byte, b *bin) []byte {
 	flags := byte(0)
 	amounts := [4]uint64{b.x, b.y, b.open, b.processed}
@@ -152,11 +156,11 @@ func (Venue) Shrink(data []byte) []byte {
 		}
 		compact = appendBin(compact, &b)
 	}
-	return bytes.Clone(compact) // without the room for more
+	return bytes.Clone(compact) // without its spare capacity
 }
 
-// each calls visit with the bins, from the lowest to the highest or the other way. It ends when
-// visit returns false.
+// each calls visit with the bins, from the highest to the lowest if down is set, else the other
+// way. If visit returns false, each stops and returns false.
 func (a *array) each(down bool, visit func(b bin) bool) bool {
 	var starts [binsPerArray]int
 	count := 0

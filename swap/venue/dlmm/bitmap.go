@@ -8,9 +8,10 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// The pool account has a bitmap of the bin arrays from -innerArrays to innerArrays-1 that have
-// liquidity. Those beyond are in a bitmap extension: 12 times as many on each side, of which the
-// negative ones are counted downwards (commons/src/extensions/bin_array_bitmap.rs).
+// The pool account has a bitmap of the bin arrays from -innerArrays to innerArrays-1, which tells
+// the arrays with liquidity. The arrays beyond are in a bitmap extension, 12·innerArrays on each
+// side. Its bits for negative arrays are in descending order of the numbers
+// (commons/src/extensions/bin_array_bitmap.rs).
 const (
 	innerArrays = 512
 	outerWords  = 12 * innerArrays / 64
@@ -40,7 +41,7 @@ func decodeExtension(data []byte) (*extension, error) {
 	return e, nil
 }
 
-// bitAbove returns the first bit that is set from one on; -1 if there is none.
+// bitAbove returns the index of the lowest set bit that is not below from; -1 if there is none.
 func bitAbove(words []uint64, from int) int {
 	for i := from / 64; i < len(words); i++ {
 		word := words[i]
@@ -54,7 +55,7 @@ func bitAbove(words []uint64, from int) int {
 	return -1
 }
 
-// bitBelow returns the last bit that is set up to one; -1 if there is none.
+// bitBelow returns the index of the highest set bit that is not above from; -1 if there is none.
 func bitBelow(words []uint64, from int) int {
 	for i := from / 64; i >= 0; i-- {
 		word := words[i]
@@ -68,18 +69,20 @@ func bitBelow(words []uint64, from int) int {
 	return -1
 }
 
-// find is the answer to which array comes next.
+// find says whether a search has found the next array.
 type find uint8
 
-// The answers. foundOuter says that the extension would have to tell, and is not there.
 const (
+	// foundNone says that there is no further array.
 	foundNone find = iota
+	// foundOuter says that only the bitmap extension can tell, and the search has none.
 	foundOuter
+	// found says that there is a next array.
 	found
 )
 
-// next returns the next array with liquidity from one on, downwards or upwards. outer is nil if
-// there is no extension, or it is not known.
+// next returns the nearest array with liquidity, beginning with array from, downwards or upwards.
+// outer is nil if there is no extension, or if it is not known.
 func (s *state) next(from int32, down bool, outer *extension) (int32, find) {
 	if down {
 		return s.below(int(from), outer)

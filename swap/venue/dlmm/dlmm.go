@@ -1,12 +1,13 @@
-// Package dlmm knows Meteora's venue of pools with bins of one price each (DLMM).
+// Package dlmm knows Meteora's DLMM, a venue whose pools keep their liquidity in bins, each bin
+// with one price.
 //
 // In: accounts of the chain, hostile. Out: quotes that equal the program's own arithmetic, and its
 // instructions.
 // Guarantees: decoding and arithmetic are pure and never panic; a mode that nothing has proved is
 // refused.
 //
-// Written from the account layouts and the formulas, and held against runs of the program (the test
-// vectors).
+// The code is written from the account layouts and the formulas, and checked against runs of the
+// program (the test vectors).
 package dlmm
 
 import (
@@ -19,11 +20,11 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// Name of the venue, as in the swaps table.
+// Name is the name of the venue in the swaps table.
 const Name = "meteora_dlmm"
 
 var (
-	// Program id of DLMM.
+	// Program is the program id of DLMM.
 	Program = pubkey.MustParse("LBUZKhRxPF3XUpBCjp4YzTKgLccjZhTSDM9YuVaPwxo")
 
 	eventAuthority = venue.MustDerive(Program, []byte("__event_authority"))
@@ -122,12 +123,15 @@ type state struct {
 	mints, reserves [2]venue.Key
 	oracle          venue.Key
 	fee             fee
-	active          int32
-	step            uint16
-	status, kind    byte
-	byTime          bool
-	activation      uint64
-	// orders says that limit orders are filled, onlyY that fees are taken in token y.
+	// active is the bin at the price. step is by how many basis points the prices of two
+	// neighbouring bins differ.
+	active       int32
+	step         uint16
+	status, kind byte
+	// activation is a Unix second if byTime is set, else a slot.
+	byTime     bool
+	activation uint64
+	// orders says that swaps fill limit orders, onlyY that fees are always taken in token y.
 	orders, onlyY bool
 	bitmap        [16]uint64
 }
@@ -149,7 +153,7 @@ func decodeState(data []byte) (state, error) {
 	if s.mints[0] == s.mints[1] || s.active < minBin || s.active > maxBin || s.step == 0 {
 		return state{}, fmt.Errorf("%w: a pool without two mints, a step or a price", venue.ErrMalformed)
 	}
-	// Pools of undetermined function have limit orders where they have no rewards.
+	// A pool of undetermined function has limit orders if it has no rewards.
 	switch function := data[poolFunction]; function {
 	case functionOrders:
 		s.orders = true
@@ -165,8 +169,8 @@ func decodeState(data []byte) (state, error) {
 	return s, nil
 }
 
-// check returns an error for a pool that does not trade at a time. One address may trade before the
-// activation; it is nobody's here.
+// check returns an error for a pool that does not trade at the time of clock. A pool may name an
+// address that trades before the activation. No exception is made for it here.
 func (s *state) check(clock venue.Clock) error {
 	if s.status != 0 {
 		return fmt.Errorf("%w: its status is %d", venue.ErrClosed, s.status)
@@ -181,8 +185,8 @@ func (s *state) check(clock venue.Clock) error {
 	return nil
 }
 
-// rank orders pools: the account does not tell how deep they are, so those come first that traded
-// in the latest hour, and of these those with more arrays.
+// rank orders pools by the hour of their last swap, and for the same hour by their number of arrays
+// with liquidity. The pool account does not tell how deep a pool is.
 func (s *state) rank() uint64 {
 	const hour = 3600
 	count := 0

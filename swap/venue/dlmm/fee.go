@@ -10,30 +10,37 @@ import (
 	"github.com/mintlake/mintlake/swap/venue/arith"
 )
 
-// The fee of a swap is a base and a variable part, which grows with the bins that the price has
-// crossed since a reference. The reference is renewed when some time has passed without swaps:
+// The fee of a swap has a base and a variable part:
 //
 //	base = factor·step·10·10^power    variable = ⌈control·(accumulator·step)²/10¹¹⌉
+//
+// The accumulator grows with the bins that the price has crossed since a reference. The reference
+// is renewed when some time has passed without swaps.
 const (
-	// feeUnit is the whole of which a fee rate is a part.
+	// feeUnit is 100 % as a fee rate: rates are in billionths.
 	feeUnit = 1_000_000_000
 	// mostRate is the highest fee, 10 %.
 	mostRate = 100_000_000
-	// binWeight is what one crossed bin adds to the accumulator; reductionUnit is the whole of
-	// which the reduction is a part.
+	// binWeight is what one crossed bin adds to the accumulator. reductionUnit is 100 % as a
+	// reduction. controlUnit divides the variable part.
 	binWeight     = 10_000
 	reductionUnit = 10_000
 	controlUnit   = 100_000_000_000
 )
 
-// fee is what a pool account says of its fee.
+// fee is what a pool account says of the pool's fee.
 type fee struct {
+	// filter and decay are in seconds, see regimeAt.
 	factor, filter, decay, reduction uint16
-	control, most                    uint32
-	power                            byte
-	accumulator, volatility          uint32
-	reference                        int32
-	updated                          int64
+	// most is the greatest accumulator.
+	control, most uint32
+	power         byte
+	// accumulator is that of the last swap. volatility is the part of it that was kept when the
+	// reference, which is a bin, was renewed.
+	accumulator, volatility uint32
+	reference               int32
+	// updated is the Unix second of the last swap.
+	updated int64
 }
 
 func decodeFee(data []byte) fee {
@@ -46,22 +53,26 @@ func decodeFee(data []byte) fee {
 	}
 }
 
-// regime is what becomes of the reference at the start of a swap, by the time that has passed.
+// regime says what happens to the reference at the start of a swap. It depends on the time since
+// the last swap.
 type regime uint8
 
-// The regimes.
 const (
+	// regimeKeep keeps the reference.
 	regimeKeep regime = iota
+	// regimeReduce begins a new reference with a part of the accumulator.
 	regimeReduce
+	// regimeReset begins a new reference without volatility.
 	regimeReset
+	// regimes is the number of regimes.
 	regimes
 )
 
-// regimeAt returns the regime at a time. Errors wrap a Refusal.
+// regimeAt returns the regime at a Unix second. Errors wrap a Refusal.
 func (f *fee) regimeAt(now int64) (regime, error) {
 	elapsed := now - f.updated
 	switch {
-	case (elapsed < 0) != (now < f.updated):
+	case (elapsed < 0) != (now < f.updated): // the difference overflows
 		return 0, fmt.Errorf("%w: the time of its last swap", venue.ErrMalformed)
 	case elapsed < int64(f.filter):
 		return regimeKeep, nil
@@ -73,7 +84,8 @@ func (f *fee) regimeAt(now int64) (regime, error) {
 	return regimeReduce, nil
 }
 
-// start returns the fee with the references of a regime, for a swap that starts at a bin.
+// start returns the fee with its reference as a regime leaves it. active is the bin at which the
+// swap starts.
 func (f fee) start(r regime, active int32) fee {
 	if r != regimeKeep {
 		f.reference, f.volatility = active, 0
@@ -84,7 +96,7 @@ func (f fee) start(r regime, active int32) fee {
 	return f
 }
 
-// base returns the fee's fixed part.
+// base returns the base part of the fee, in billionths.
 func (f *fee) base(step uint16) uint64 {
 	base := uint64(f.factor) * uint64(step) * 10
 	for range f.power {
@@ -96,13 +108,13 @@ func (f *fee) base(step uint16) uint64 {
 	return min(base, mostRate)
 }
 
-// crossed returns the accumulator in a bin.
+// crossed returns the accumulator of a swap that is in a bin.
 func (f *fee) crossed(bin int32) uint64 {
 	distance := int64(f.reference) - int64(bin)
 	return min(uint64(f.volatility)+uint64(max(distance, -distance))*binWeight, uint64(f.most))
 }
 
-// rate returns the whole fee in a bin.
+// rate returns the whole fee in a bin, in billionths. step is the bin step.
 func (f *fee) rate(bin int32, step uint16) uint64 {
 	base := f.base(step)
 	square := f.crossed(bin) * uint64(step)
@@ -110,7 +122,7 @@ func (f *fee) rate(bin int32, step uint16) uint64 {
 		return base
 	}
 	if square > math.MaxUint32 {
-		return mostRate // (2³²)²/10¹¹ is more than that
+		return mostRate // (2³²)²/10¹¹ is more than mostRate
 	}
 	hi, lo := bits.Mul64(square*square, uint64(f.control))
 	if hi >= controlUnit {
@@ -123,11 +135,13 @@ func (f *fee) rate(bin int32, step uint16) uint64 {
 	return min(base+min(variable, mostRate), mostRate)
 }
 
-// feeOf returns the part of an amount that is its fee.
+// feeOf returns the fee that an amount includes.
 func feeOf(amount, rate uint64) uint64 {
 	part, _ := arith.MulDivUp(amount, rate, feeUnit)
 	return part
 }
 
-// feeOn returns the fee that comes on top of an amount.
-func feeOn(amount, rate uint64) (uint64, bool) { return arith.MulDivUp(amount, rate, feeUnit-rate) }
+// feeOn returns the fee that comes on top of an amount. ok is false if it exceeds 64 bits.
+func feeOn(amount, rate uint64) (fee uint64, ok bool) {
+	return arith.MulDivUp(amount, rate, feeUnit-rate)
+}

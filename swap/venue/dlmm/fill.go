@@ -15,9 +15,10 @@ var (
 	errRounding = fmt.Errorf("%w: the program's roundings do not agree for this amount", venue.ErrTooLarge)
 )
 
-// offer is what a bin sells in a direction: of its liquidity first, then of limit orders that are
-// being filled, then of those that wait. The price is the same (commons/src/quote.rs).
+// offer is what a bin sells in a direction, at one price (commons/src/quote.rs).
 type offer struct {
+	// layers are the amounts that are sold one after the other: the bin's liquidity, limit orders
+	// that are being filled, and limit orders that wait.
 	layers [3]uint64
 	price  arith.U128
 	rate   uint64
@@ -25,21 +26,22 @@ type offer struct {
 	forY, onInput bool
 }
 
-// filled is what a swap moves in a bin. in is with the fee, if that is on the input; out is without
-// it, if it is on the output.
+// filled is what a swap moves in a bin. in includes a fee on the input, and out is without a fee on
+// the output.
 type filled struct{ in, out, fee uint64 }
 
-// cost returns what an amount costs, rounded up.
+// cost returns what out costs without a fee, rounded up.
 func (o *offer) cost(out uint64) (uint64, error) {
 	return o.convert(out, o.forY, true)
 }
 
-// worth returns what an amount buys, rounded down.
+// worth returns what in buys without a fee, rounded down.
 func (o *offer) worth(in uint64) (uint64, error) {
 	return o.convert(in, !o.forY, false)
 }
 
-// convert returns amount/price if divide is set, else amount·price.
+// convert returns amount/price if divide is set, else amount·price. It rounds up if up is set, else
+// down.
 func (o *offer) convert(amount uint64, divide, up bool) (uint64, error) {
 	var n uint256.Int
 	price := o.price.Wide()
@@ -66,7 +68,8 @@ func (o *offer) convert(amount uint64, divide, up bool) (uint64, error) {
 	return n.Uint64(), nil
 }
 
-// take fills the layers with an amount without fee. rest is what they do not take.
+// take sells net, an amount without the fee, to the layers one after the other. rest is what the
+// layers do not take.
 func (o *offer) take(net uint64) (in, out, rest uint64, err error) {
 	rest = net
 	for i, layer := range o.layers {
@@ -92,7 +95,8 @@ func (o *offer) take(net uint64) (in, out, rest uint64, err error) {
 	return in, out, rest, nil
 }
 
-// sell returns what an exact-in order moves of which amount is left when it comes to the bin.
+// sell returns what an exact-in order moves in the bin. amount is what the order has left to sell
+// when it comes to the bin.
 func (o *offer) sell(amount uint64) (filled, error) {
 	f, net := filled{in: amount}, amount
 	if o.onInput {
@@ -121,8 +125,9 @@ func (o *offer) sell(amount uint64) (filled, error) {
 	return f, nil
 }
 
-// whole returns what an order moves that goes on to the next bin, and the largest amount with which
-// an exact-in order does not go on. ok is false if none goes on, or the program would fail.
+// whole returns what an order moves in the bin if it goes on to the next bin. stays is the greatest
+// amount with which an exact-in order does not go on. ok is false if no order goes on, or if the
+// program would fail.
 func (o *offer) whole() (f filled, stays uint64, ok bool) {
 	f, err := o.sell(math.MaxUint64)
 	if err != nil || f.in == math.MaxUint64 {
@@ -131,7 +136,7 @@ func (o *offer) whole() (f filled, stays uint64, ok bool) {
 	if !o.onInput {
 		return f, f.in, true
 	}
-	// It goes on if ⌊amount·(1−rate)⌋ exceeds what the layers take.
+	// An order goes on if ⌊amount·(1−rate)⌋ exceeds what the layers take.
 	net := f.in - f.fee + 1
 	more, ok := feeOn(net, o.rate)
 	if stays = net - 1 + more; !ok || stays < more {
@@ -140,7 +145,8 @@ func (o *offer) whole() (f filled, stays uint64, ok bool) {
 	return f, stays, true
 }
 
-// total is what the bin sells at most, the fee on the output inside.
+// total returns what all layers sell together, before a fee on the output. It is the greatest
+// uint64 if that exceeds 64 bits.
 func (o *offer) total() uint64 {
 	sum := uint64(0)
 	for _, layer := range o.layers {
@@ -151,7 +157,8 @@ func (o *offer) total() uint64 {
 	return sum
 }
 
-// buy returns what an exact-out order moves of which amount is left when it comes to the bin.
+// buy returns what an exact-out order moves in the bin. amount is what the order has left to buy
+// when it comes to the bin.
 func (o *offer) buy(amount uint64) (filled, error) {
 	gross := amount
 	if !o.onInput {
@@ -179,7 +186,7 @@ func (o *offer) buy(amount uint64) (filled, error) {
 		}
 		rest -= part
 	}
-	// The program fails if the layers, each rounded up, cost more than the whole does.
+	// Each layer's cost is rounded up. The program fails if their sum is not the cost of gross.
 	if whole, err := o.cost(gross); err != nil || whole != in {
 		return filled{}, errRounding
 	}

@@ -19,12 +19,12 @@ var (
 	priceImpact2 = [8]byte{74, 98, 192, 214, 177, 51, 75, 51}
 )
 
-// fixedAccounts is how many accounts swap2 names besides bin arrays, the program among them.
+// fixedAccounts is how many accounts swap2 names besides bin arrays, its program among them.
 const fixedAccounts = 17
 
-// What a swap may use of compute units: in all, for each bin and each bin array that it uses, and
-// for transfers of Token-2022. Runs of the program used 40,000 to 55,000 with one bin, and 5,000 to
-// 6,500 for each further one.
+// How many compute units a swap may use: unitsBase in any case, and more for each bin and each bin
+// array that it uses and for each Token-2022 mint. Runs of the program used 40,000 to 55,000 with
+// one bin, and 5,000 to 6,500 for each further bin.
 const (
 	unitsBase  = 55_000
 	unitsBin   = 7_000
@@ -43,12 +43,12 @@ func (p *Pool) unitsOf(r *result) uint32 {
 }
 
 // named returns how many arrays an instruction names for a swap that uses a number of them. It is
-// one more, if there is one at hand, as the price may have moved until then.
+// one array more, if the pool has read it, as the price may move before the swap is executed.
 func (p *Pool) named(forY bool, used int) int { return min(used+1, len(p.side(forY).arrays)) }
 
 // Instructions implements venue.Pool: swap2(amount, minimum, no further accounts) or
-// swap_exact_out2(maximum, amount, no further accounts). The program id stands for an account that
-// is left out.
+// swap_exact_out2(maximum, amount, no further accounts). The program id takes the place of an
+// account that is left out.
 func (p *Pool) Instructions(q venue.Quote, limit uint64, user venue.UserAccounts) ([]venue.Instruction, error) {
 	forY := q.Order.In == p.state.mints[0]
 	data := venue.InstructionData(swapV2[:], q.Order.Amount, limit)
@@ -78,7 +78,7 @@ func (p *Pool) Instructions(q venue.Quote, limit uint64, user venue.UserAccounts
 
 // Trade implements venue.Traced.
 func (Venue) Trade(c venue.Call) (venue.Trade, bool) {
-	const accounts, pool, source, destination, user = 15, 0, 4, 5, 10 // number and places
+	const accounts, pool, source, destination, user = 15, 0, 4, 5, 10 // least number, and indexes
 	const first, second, size = 8, 16, 24
 	if len(c.Accounts) < accounts || len(c.Data) < first+8 {
 		return venue.Trade{}, false

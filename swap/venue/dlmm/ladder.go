@@ -9,8 +9,8 @@ import (
 	"github.com/mintlake/mintlake/swap/venue/arith"
 )
 
-// mostBins is how many bins a swap may take something from: with more it might use up the 1.4
-// million compute units of a transaction.
+// mostBins is the greatest number of bins from which a swap may take something. With more bins it
+// might use up the 1.4 million compute units of a transaction.
 const mostBins = 170
 
 var (
@@ -20,39 +20,41 @@ var (
 	errPrice  = fmt.Errorf("%w: the price of a bin does not follow from its number", venue.ErrMalformed)
 )
 
-// step is a bin that sells something. The amounts are sums over this bin and those before it, for
-// orders that go on.
+// step is a bin that sells something. in, out and fee are sums over this bin and the bins before
+// it, for orders that go on to the next bin.
 type step struct {
 	layers  [3]uint64
 	price   arith.U128
 	rate    uint64
 	in, out uint64
 	fee     uint64
-	bin     int32
-	arrays  uint8
-	// stays is the largest exact-in order that ends in this bin or before it.
+	// bin is the number of the bin. arrays is how many arrays a swap that ends in it uses.
+	bin    int32
+	arrays uint8
+	// stays is the greatest amount of an exact-in order that ends in this bin or in one before it.
 	stays uint64
-	// bought has in and fee of exact-out orders, which skip bins whose fee is all that they give.
+	// bought has the sums of in and fee for exact-out orders. Those skip a bin whose fee is all
+	// that the bin gives.
 	bought filled
 }
 
-// ladder is the bins of all swaps in one direction at one state and one regime of the fee. A swap
-// empties a number of bins and takes a part of one more, so a quote is a binary search and one bin.
-// Immutable.
+// ladder has the bins of all swaps in one direction, at one state and one regime of the fee. A swap
+// empties a number of bins and takes a part of one more, so a quote is a binary search and a
+// computation on one bin. Immutable.
 type ladder struct {
 	forY, onInput bool
 	steps         []step
-	// open says that no order goes on behind the last bin, as a number would overflow.
-	open bool
-	// end is why there are no further bins.
+	// overflows says that no order passes the last bin, as a number of the program would overflow.
+	overflows bool
+	// end is why no step follows the last one.
 	end error
 }
 
-// result of a swap at the pool. in is with the fee if that is on the input, out is without it if it
-// is on the output.
+// result is the result of a swap at the pool. in includes a fee on the input, and out is without a
+// fee on the output.
 type result struct {
 	in, out, fee uint64
-	// bin is the last one. bins and arrays are how many were used.
+	// bin is the last bin that was used. bins and arrays are how many were used.
 	bin          int32
 	bins, arrays int
 }
@@ -61,7 +63,7 @@ func (l *ladder) offer(s *step) offer {
 	return offer{layers: s.layers, price: s.price, rate: s.rate, forY: l.forY, onInput: l.onInput}
 }
 
-// swap computes an order of which amount reaches the pool, or leaves it if exactOut.
+// swap computes an order. amount is what reaches the pool, or what leaves it if exactOut.
 func (l *ladder) swap(amount uint64, exactOut bool) (result, error) {
 	last := sort.Search(len(l.steps), func(i int) bool {
 		if exactOut {
@@ -70,7 +72,7 @@ func (l *ladder) swap(amount uint64, exactOut bool) (result, error) {
 		return l.steps[i].stays >= amount
 	})
 	if last == len(l.steps) {
-		if !l.open {
+		if !l.overflows {
 			return result{}, l.end
 		}
 		last--
@@ -99,7 +101,7 @@ func (l *ladder) swap(amount uint64, exactOut bool) (result, error) {
 	return r, nil
 }
 
-// add adds what a bin moves. It returns false if a sum has more than 64 bits.
+// add adds what a bin moves. It returns false if in or out would exceed 64 bits.
 func (r *result) add(f filled) bool {
 	in, out := r.in+f.in, r.out+f.out
 	if in < f.in || out < f.out {
@@ -121,7 +123,7 @@ type climber struct {
 	arrays uint8
 }
 
-// climb returns the ladder of a pool's state in a direction.
+// climb makes the ladder of a direction and a regime.
 func (p *Pool) climb(forY bool, r regime) *ladder {
 	c := climber{
 		ladder: &ladder{forY: forY, onInput: !p.state.onlyY || !forY, steps: make([]step, 0, 32)}, fee: p.state.fee.start(r, p.state.active),
@@ -131,14 +133,14 @@ func (p *Pool) climb(forY bool, r regime) *ladder {
 	for i := range side.arrays {
 		h := &side.arrays[i]
 		c.arrays = uint8(i + 1)
-		goes := h.array.each(forY, func(b bin) bool {
+		goesOn := h.array.each(forY, func(b bin) bool {
 			number := h.index*binsPerArray + int32(b.place)
 			if number < minBin || number > maxBin || forY && number > p.state.active || !forY && number < p.state.active {
 				return true
 			}
 			return c.add(number, b)
 		})
-		if !goes {
+		if !goesOn {
 			return c.ladder
 		}
 	}
@@ -146,7 +148,7 @@ func (p *Pool) climb(forY bool, r regime) *ladder {
 	return c.ladder
 }
 
-// add adds a bin. It returns false if the ladder ends with it.
+// add adds a bin. It returns false if the ladder ends with this bin.
 func (c *climber) add(number int32, b bin) bool {
 	layers := [3]uint64{b.x}
 	if c.forY {
@@ -172,8 +174,9 @@ func (c *climber) add(number int32, b bin) bool {
 	f, stays, ok := o.whole()
 	before := c.sums
 	if !ok || !c.sums.add(f) {
-		// The sums are those before, so that a search stops here.
-		c.open, c.end = true, errOverflow
+		// The sums are those of the step before: swap uses this step for all orders that pass the
+		// other steps.
+		c.overflows, c.end = true, errOverflow
 		s.in, s.out, s.fee, s.bought, s.stays = before.in, before.out, before.fee, c.bought, before.in
 		c.steps = append(c.steps, s)
 		return false

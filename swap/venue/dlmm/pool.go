@@ -10,15 +10,15 @@ import (
 	"github.com/mintlake/mintlake/swap/venue/arith"
 )
 
-// held is a bin array as a pool has it.
+// held is a bin array that a pool has read.
 type held struct {
 	index   int32
 	address venue.Key
 	array   *array
 }
 
-// side is the arrays of a direction, in the order in which swaps come to them. end is why there are
-// no more.
+// side has the arrays of a direction, in the order in which swaps reach them. end is the error of
+// an order that needs more arrays.
 type side struct {
 	arrays []held
 	end    error
@@ -29,11 +29,13 @@ type Pool struct {
 	address venue.Key
 	state   state
 	mints   [2]*mint.Mint
-	// extension is zero if there is none, or no swap needs it.
+	// extension is the address of the bitmap extension. It is zero if no account is there, or if no
+	// swap needs it.
 	extension venue.Key
-	// sides are the arrays downwards, where y is bought, and upwards.
+	// sides[0] has the arrays downwards, for swaps that buy y, and sides[1] the arrays upwards.
 	sides [2]side
-	// ladders are made at the first quote in their direction and regime.
+	// ladders has the ladders of both directions, by the regime of the fee. The indexes of
+	// directions are those of sides. The first quote that needs a ladder makes it.
 	ladders [2][regimes]atomic.Pointer[ladder]
 }
 
@@ -43,6 +45,7 @@ func (p *Pool) Address() venue.Key { return p.address }
 // Mints implements venue.Pool.
 func (p *Pool) Mints() [2]venue.Key { return p.state.mints }
 
+// side returns the arrays of a direction. forY says that y is bought.
 func (p *Pool) side(forY bool) *side {
 	if forY {
 		return &p.sides[0]
@@ -50,7 +53,7 @@ func (p *Pool) side(forY bool) *side {
 	return &p.sides[1]
 }
 
-// ladder returns the bins of swaps in a direction at a time.
+// ladder returns the ladder of a direction for swaps at the time of clock.
 func (p *Pool) ladder(forY bool, clock venue.Clock) (*ladder, error) {
 	if err := p.state.check(clock); err != nil {
 		return nil, err
@@ -66,7 +69,7 @@ func (p *Pool) ladder(forY bool, clock venue.Clock) (*ladder, error) {
 	if l := at.Load(); l != nil {
 		return l, nil
 	}
-	// Two quotes at once may both make it: they make the same.
+	// Two concurrent quotes may both make the ladder. They make the same one.
 	l := p.climb(forY, r)
 	at.Store(l)
 	return l, nil
@@ -102,7 +105,7 @@ func (p *Pool) Quote(o venue.Order) (venue.Quote, error) {
 	return q, nil
 }
 
-// describe fills what a quote tells beside its amounts.
+// describe sets what a quote tells besides its amounts.
 func (p *Pool) describe(q *venue.Quote, l *ladder, r *result, taxed bool) {
 	q.Fees.Add(venue.FeePool, !l.onInput, r.fee)
 	q.ImpactBps, q.Accounts = l.impact(r), uint8(fixedAccounts+p.named(l.forY, r.arrays))
@@ -111,7 +114,8 @@ func (p *Pool) describe(q *venue.Quote, l *ladder, r *result, taxed bool) {
 		With(featureOrders, p.state.orders).With(featureVariableFee, p.state.fee.control != 0).With(featureTransferFee, taxed)
 }
 
-// impact returns how much worse than the price of the first bin the swap executes, in basis points.
+// impact returns by how much a swap without fees gives less than at the price of the first bin, in
+// basis points.
 func (l *ladder) impact(r *result) uint64 {
 	net, gross, price := r.in, r.out, l.steps[0].price.Wide()
 	if l.onInput {

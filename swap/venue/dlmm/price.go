@@ -9,11 +9,12 @@ import (
 	"github.com/mintlake/mintlake/swap/venue/arith"
 )
 
-// powers are (2^128-1)/(1+step/10,000) to the powers 2^0 to 2^18, each rounded down: the prices are
-// products of them (commons/src/math/{price_math,u64x64_math}.rs).
+// powers are the powers 2^0 to 2^18 of 1/(1+step/10,000), in Q64.64, each rounded down. The price
+// of a bin is a product of them (commons/src/math/{price_math,u64x64_math}.rs).
 type powers [19]arith.U128
 
-// powersOf makes the table of a bin step. A step of less than 10,000 keeps all below 1.
+// powersOf makes the table of a bin step, which is in basis points and above 0. So all powers are
+// below 1.
 func powersOf(step uint16) (p powers) {
 	fraction, _ := bits.Div64(uint64(step)%binWeight, 0, binWeight)
 	p[0] = inverse(arith.U128{Lo: fraction, Hi: 1 + uint64(step)/binWeight})
@@ -29,14 +30,15 @@ func inverse(u arith.U128) arith.U128 {
 	return arith.Narrow(all.Div(&all, &divisor))
 }
 
-// times returns a·b/2^64 rounded down, of numbers of at most 1.
+// times returns a·b/2^64 rounded down. a and b are Q64.64 numbers of at most 1.
 func times(a, b arith.U128) arith.U128 {
 	x, y := a.Wide(), b.Wide()
 	x.Mul(&x, &y)
 	return arith.Narrow(x.Rsh(&x, 64))
 }
 
-// at returns the price of a bin: token y for one token x, in Q64.64. It is 0 if there is none.
+// at returns the price of a bin: how much token y one token x costs, in Q64.64. It is 0 if Q64.64
+// cannot express the price.
 func (p *powers) at(bin int32) arith.U128 {
 	result := arith.U128{Hi: 1}
 	for i, rest := 0, uint32(max(bin, -bin)); rest != 0; i, rest = i+1, rest>>1 {

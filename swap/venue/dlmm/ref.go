@@ -9,7 +9,9 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// How many bin arrays of a direction are read. The wider window is about what fits a transaction.
+// narrowWindow and wideWindow are how many bin arrays of a direction are read. The wide window is
+// about what fits a transaction. spares is how many arrays beyond the window are held in each
+// direction.
 const (
 	narrowWindow = 3
 	wideWindow   = 6
@@ -27,16 +29,17 @@ type ref struct {
 	address venue.Key
 	state   state
 	window  int
-	// near are the arrays that Decode needs, spare are those behind.
+	// near are the arrays that Decode needs, spare the arrays beyond.
 	near, spare []place
-	// extension is the address of the bitmap extension. outer says that Decode needs it.
+	// extension is the address of the bitmap extension. outer says that Decode needs the extension.
 	extension venue.Key
 	outer     bool
 }
 
 var _ venue.Windowed = (*ref)(nil)
 
-// open reads a pool account. known is an older ref of the pool, or nil.
+// open reads a pool account. It reuses the addresses of known, an older ref of the pool, which may
+// be nil.
 func open(address venue.Key, data []byte, known *ref, window int) (*ref, error) {
 	s, err := decodeState(data)
 	if err != nil {
@@ -49,19 +52,19 @@ func open(address venue.Key, data []byte, known *ref, window int) (*ref, error) 
 		return nil, err
 	}
 	for _, down := range []bool{true, false} {
-		if err := r.look(down, known); err != nil {
+		if err := r.addSide(down, known); err != nil {
 			return nil, err
 		}
 	}
 	return r, nil
 }
 
-// look adds the arrays of a direction. Where the pool's own bitmap ends, only the extension knows
-// which arrays there are: those next in number are named then.
-func (r *ref) look(down bool, known *ref) error {
-	ahead, from := int32(1), arrayOf(r.state.active)
+// addSide adds the arrays of a direction. Outside the bitmap of the pool account only the extension
+// tells which arrays exist. There addSide adds the arrays whose numbers come next.
+func (r *ref) addSide(down bool, known *ref) error {
+	direction, from := int32(1), arrayOf(r.state.active)
 	if down {
-		ahead = -1
+		direction = -1
 	}
 	for i := range r.window + spares {
 		index, answer := r.state.next(from, down, nil)
@@ -70,6 +73,7 @@ func (r *ref) look(down bool, known *ref) error {
 		}
 		if answer == foundOuter {
 			r.outer = true
+			// The bitmap of the pool account has no further array: go on outside of it.
 			if from >= -innerArrays && from < innerArrays {
 				if from = innerArrays; down {
 					from = -innerArrays - 1
@@ -77,16 +81,16 @@ func (r *ref) look(down bool, known *ref) error {
 			}
 			index = from
 		}
-		from = index + ahead
-		if err := r.name(index, i < r.window, known); err != nil {
+		from = index + direction
+		if err := r.addArray(index, i < r.window, known); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// name adds an array, unless the other direction has it too.
-func (r *ref) name(index int32, near bool, known *ref) error {
+// addArray adds an array to near or to spare, unless near has it from the other direction.
+func (r *ref) addArray(index int32, near bool, known *ref) error {
 	for _, p := range r.near {
 		if p.index == index {
 			return nil
@@ -104,7 +108,7 @@ func (r *ref) name(index int32, near bool, known *ref) error {
 	return nil
 }
 
-// derive returns the address of an array.
+// derive returns the address of an array: that which known has, or else the derived one.
 func (r *ref) derive(index int32, known *ref) (venue.Key, error) {
 	if known != nil {
 		for _, places := range [2][]place{known.near, known.spare} {
@@ -128,13 +132,13 @@ func (r *ref) Mints() [2]venue.Key { return r.state.mints }
 // Rank implements venue.Ref.
 func (r *ref) Rank() uint64 { return r.state.rank() }
 
-// Depth implements venue.Windowed. The account does not tell it.
+// Depth implements venue.Windowed. The pool account does not tell the depth.
 func (r *ref) Depth() uint64 { return math.MaxUint64 }
 
 // Accounts implements venue.Ref.
 func (r *ref) Accounts() []venue.Key { return []venue.Key{r.address} }
 
-// Own implements venue.Ref. Vaults need not be read: bins tell what there is.
+// Own implements venue.Ref. The vaults are not read, as the bins tell the amounts.
 func (r *ref) Own() []venue.Key { return []venue.Key{r.address} }
 
 // Near implements venue.Windowed.
@@ -166,7 +170,7 @@ func (r *ref) Wider() venue.Ref {
 		return nil
 	}
 	wider := &ref{address: r.address, state: r.state, window: wideWindow, extension: r.extension}
-	if wider.look(true, r) != nil || wider.look(false, r) != nil {
+	if wider.addSide(true, r) != nil || wider.addSide(false, r) != nil {
 		return nil
 	}
 	return wider
@@ -215,17 +219,17 @@ func (r *ref) decode(accounts venue.State) (*Pool, error) {
 	return p, nil
 }
 
-// readSide reads the arrays of a direction, as far as they are at hand. They are those of the
-// account as it was read, which may be newer than the one that was opened.
+// readSide reads the arrays of a direction, up to the end of the window. They follow from the
+// bitmaps as they are now, which may be newer than those that r was opened with.
 func (p *Pool) readSide(accounts venue.State, r *ref, down bool, outer *extension) (s side, err error) {
-	ahead, from := int32(1), arrayOf(p.state.active)
+	direction, from := int32(1), arrayOf(p.state.active)
 	if down {
-		ahead = -1
+		direction = -1
 	}
 	for range r.window {
 		index, answer := p.state.next(from, down, outer)
 		if answer != found {
-			// Without an extension there is nothing beyond the pool's own bitmap.
+			// If there is no extension, no arrays exist outside the bitmap of the pool account.
 			s.end = errEmpty
 			return s, nil
 		}
@@ -234,6 +238,8 @@ func (p *Pool) readSide(accounts venue.State, r *ref, down bool, outer *extensio
 			return s, err
 		}
 		h.array, err = venue.Array(accounts, h.address, Program, decodeArray)
+		// The window was chosen without the extension, so it may lack an array that the extension
+		// tells.
 		if errors.Is(err, venue.ErrUnread) && (index < -innerArrays || index >= innerArrays) {
 			break
 		}
@@ -244,7 +250,7 @@ func (p *Pool) readSide(accounts venue.State, r *ref, down bool, outer *extensio
 			return s, fmt.Errorf("%w: bin array %d is another's, or there is none", venue.ErrMalformed, index)
 		}
 		s.arrays = append(s.arrays, h)
-		from = index + ahead
+		from = index + direction
 	}
 	s.end = errWindow
 	if _, answer := p.state.next(from, down, outer); answer != found {
@@ -253,5 +259,5 @@ func (p *Pool) readSide(accounts venue.State, r *ref, down bool, outer *extensio
 	return s, nil
 }
 
-// pair returns the mints of a direction.
+// pair returns the mints of a swap that sells the mint of a side.
 func (p *Pool) pair(side int) venue.Pair { return venue.Pair{In: p.mints[side], Out: p.mints[1-side]} }

@@ -21,7 +21,7 @@ func (p *openerPool) Opens(quote venue.Quote, user venue.Key) (list []venue.Open
 
 var _ venue.Chained = (*chainedPool)(nil)
 
-// chainedPool is a guarded venue.Chained. It is chained with guarded pools of the same venue.
+// chainedPool is a guarded venue.Chained. It chains only with guarded pools of the same venue.
 type chainedPool struct {
 	*openerPool
 	chained venue.Chained
@@ -29,7 +29,7 @@ type chainedPool struct {
 
 var errOther = fmt.Errorf("%w: only pools of one venue are chained", venue.ErrUnverified)
 
-// next returns the inner pool of the second pool of a chain.
+// next returns the inner pool of next, the second pool of a chain.
 func (p *chainedPool) next(next venue.Pool) (venue.Pool, error) {
 	last := guardedOf(next)
 	if last == nil || last.venue.guarded != p.venue.guarded {
@@ -38,8 +38,8 @@ func (p *chainedPool) next(next venue.Pool) (venue.Pool, error) {
 	return last.inner, nil
 }
 
-// ask runs a call of the inner pool that makes a quote, as Quote does. Quote itself, which a search
-// for a route calls hundreds of times, does without the function.
+// ask makes a quote by a call of the inner pool, with the checks of pool.Quote. pool.Quote repeats
+// them without a function value, as a search for a route calls it hundreds of times.
 func (p *chainedPool) ask(call func() (venue.Quote, error)) (quote venue.Quote, err error) {
 	if stop := p.venue.stopped(); stop != nil {
 		return venue.Quote{}, stop

@@ -1,9 +1,9 @@
 // Package guard keeps the panic of one venue from ending the process, or the answers of others.
 //
-// In: venues. Out: the same venues, whose every call may fail and none panics. Guarantees: a panic
-// becomes an error that wraps venue.ErrStopped. It stops the venue: its pools give no quote until a
-// pause is over. The panic is counted, and logged with its stack. Other venues are not affected. A
-// quote costs no extra allocation.
+// In: venues. Out: the same venues, of which no call panics. Guarantees: a panic becomes an error
+// that wraps venue.ErrStopped. It stops the venue: the venue's pools give no quote until a pause is
+// over. The panic is counted, and logged with its stack. Other venues are not affected. A quote
+// costs no extra allocation.
 //
 // Accounts of a stopped venue are still opened and decoded, so that its state is there when the
 // pause is over.
@@ -25,7 +25,8 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// The pause after a panic. Each further panic doubles it; after calm without one it begins anew.
+// A panic stops its venue for firstPause. Each further panic doubles the pause, up to maxPause.
+// After calm without a panic, the next pause is firstPause again.
 const (
 	firstPause = time.Minute
 	maxPause   = time.Hour
@@ -121,7 +122,7 @@ type Stop struct {
 // Error implements error.
 func (s *Stop) Error() string { return venue.ErrStopped.Error() + ": " + s.Message }
 
-// Unwrap makes it a refusal.
+// Unwrap makes the Stop a venue.Refusal.
 func (s *Stop) Unwrap() error { return venue.ErrStopped }
 
 // guarded is a venue whose panics are caught.
@@ -129,25 +130,27 @@ type guarded struct {
 	venue.Venue
 	guard *Guard
 	name  string
-	out   atomic.Pointer[Stop]
+	// stop is the last panic's; nil once its pause is over.
+	stop atomic.Pointer[Stop]
 
 	mu    sync.Mutex
 	count uint      // panics since the last calm
-	last  time.Time // when the last one was
+	last  time.Time // time of the last panic
 	total uint      // all panics, for sampling the log
 }
 
 // stopped returns why the venue is stopped; nil if it is not, or if the pause is over.
 func (v *guarded) stopped() *Stop {
-	stop := v.out.Load()
+	stop := v.stop.Load()
 	if stop == nil || v.guard.deps.Now().Before(stop.Until) {
 		return stop
 	}
-	v.out.CompareAndSwap(stop, nil)
+	v.stop.CompareAndSwap(stop, nil)
 	return nil
 }
 
-// caught turns a panic into an error. It must be called by defer directly.
+// caught turns a panic into an error. It must be called by defer directly, as recover works only
+// then.
 func (v *guarded) caught(place string, err *error) {
 	if reason := recover(); reason != nil {
 		*err = v.fail(place, reason)
@@ -163,7 +166,8 @@ func (v *guarded) fail(place string, reason any) error {
 	if now.Sub(v.last) > calm {
 		v.count = 0
 	}
-	if stop := v.out.Load(); stop == nil || !now.Before(stop.Until) { // concurrent ones count once
+	// A panic during a pause is of a call that began before it, and does not count.
+	if stop := v.stop.Load(); stop == nil || !now.Before(stop.Until) {
 		v.count++
 	}
 	v.last = now
@@ -172,7 +176,7 @@ func (v *guarded) fail(place string, reason any) error {
 		pause = min(firstPause<<(v.count-1), maxPause)
 	}
 	stop := &Stop{Message: "its code failed (" + place + "): it is tried again later", Until: now.Add(pause)}
-	v.out.Store(stop)
+	v.stop.Store(stop)
 	if v.total++; bits.OnesCount(v.total) == 1 { // the 1st, 2nd, 4th, 8th and so on
 		v.guard.deps.Logger.Error("a venue panicked and is out", "venue", v.name, "call", place, "pause", pause, "failures", v.total,
 			"err", fmt.Sprintf("panic: %v: %s", reason, debug.Stack()))

@@ -39,7 +39,7 @@ func (r *ref) Decode(state venue.State) (decoded venue.Pool, err error) {
 	case err != nil:
 		return nil, err
 	case inner == nil:
-		return nil, fmt.Errorf("%w: %w", venue.ErrMalformed, errNoRef)
+		return nil, fmt.Errorf("%w: %w", venue.ErrMalformed, errNothing)
 	}
 	return wrap(r.venue, inner, inner.Address(), inner.Mints()), nil
 }
@@ -52,8 +52,8 @@ type pool struct {
 	mints   [2]venue.Key
 }
 
-// wrap returns the guarded pool of an inner one. It implements venue.Opener and venue.Chained if,
-// and only if, the inner one does.
+// wrap returns the guarded pool of an inner pool. It implements venue.Opener and venue.Chained if,
+// and only if, the inner pool does.
 func wrap(v *gated, inner venue.Pool, address venue.Key, mints [2]venue.Key) venue.Pool {
 	p := &pool{v, inner, address, mints}
 	switch inner := inner.(type) {
@@ -65,7 +65,7 @@ func wrap(v *gated, inner venue.Pool, address venue.Key, mints [2]venue.Key) ven
 	return p
 }
 
-// guardedOf returns the guarded pool that wrap made p of; nil if wrap did not make it.
+// guardedOf returns the pool inside a pool that wrap made; nil if wrap did not make p.
 func guardedOf(p venue.Pool) *pool {
 	switch p := p.(type) {
 	case *pool:
@@ -87,7 +87,8 @@ func (p *pool) Mints() [2]venue.Key { return p.mints }
 // Joints implements venue.Joint.
 func (p *pool) Joints() []venue.Key { return venue.JointsOf(p.inner) }
 
-// Ungated returns a pool of this package without its gate, and any other pool unchanged.
+// Ungated returns a pool of this package without its gate, and any other pool unchanged. The guard
+// against panics stays.
 func Ungated(p venue.Pool) venue.Pool {
 	if own := guardedOf(p); own != nil {
 		return wrap(&gated{guarded: own.venue.guarded}, own.inner, own.address, own.mints)

@@ -6,16 +6,16 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// errNoRef is a venue's mistake: it returned neither a result nor an error.
-var errNoRef = errors.New("the venue answered with nothing")
+// errNothing is the error for a mistake of a venue: it returned neither a result nor an error.
+var errNothing = errors.New("the venue answered with nothing")
 
-// gated is a guarded venue with a gate, which may be nil.
+// gated is a guarded venue with a gate. A nil gate allows all swaps.
 type gated struct {
 	*guarded
 	gate Gate
 }
 
-// refuses returns why a swap may not be quoted; nil if it may.
+// refuses returns why a swap with these features may not be quoted; nil if it may.
 func (v *gated) refuses(features venue.Features) error {
 	if v.gate == nil {
 		return nil
@@ -23,7 +23,7 @@ func (v *gated) refuses(features venue.Features) error {
 	return v.gate.Allows(features)
 }
 
-// Lookup implements venue.Venue. If the venue panics, it returns no place to look.
+// Lookup implements venue.Venue. If the venue panics, Lookup returns no filters and no addresses.
 func (v *guarded) Lookup(a, b venue.Key) (found venue.Lookup) {
 	var err error // set and logged by caught; found is then empty
 	defer v.caught(placeLookup, &err)

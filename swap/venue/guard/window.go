@@ -7,18 +7,18 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// ref returns the guarded Ref of an inner one. It implements venue.Windowed if, and only if, the
-// inner one does.
+// ref returns the guarded Ref of an inner Ref. It implements venue.Windowed if, and only if, the
+// inner Ref does.
 //
-// Address, Mints and the others never change, so they are asked for once, here, where the caller
-// catches a panic.
+// What Address, Mints and the other methods return never changes. So ref calls them once, here,
+// where the caller catches a panic.
 func (v *gated) ref(inner venue.Ref) (venue.Ref, error) {
 	if inner == nil {
-		return nil, fmt.Errorf("%w: %w", venue.ErrMalformed, errNoRef)
+		return nil, fmt.Errorf("%w: %w", venue.ErrMalformed, errNothing)
 	}
 	accounts, own := slices.Clip(inner.Accounts()), slices.Clip(inner.Own())
 	if n := len(own); n <= len(accounts) && slices.Equal(own, accounts[:n]) {
-		own = accounts[:n:n] // held once, as there are many refs
+		own = accounts[:n:n] // one slice for both: a process keeps many refs
 	}
 	r := &ref{venue: v, inner: inner, address: inner.Address(), mints: inner.Mints(), rank: inner.Rank(), accounts: accounts, own: own}
 	w, ok := inner.(venue.Windowed)
@@ -71,15 +71,15 @@ func (r *windowedRef) Wider() (wider venue.Ref) {
 
 var _ venue.Arrayed = (*gated)(nil)
 
-// Kinds implements venue.Arrayed, also for a venue that does not: it has none then.
+// Kinds implements venue.Arrayed. It returns nil for a venue that is not Arrayed, or that panics.
 func (v *guarded) Kinds() (kinds []venue.Filter) {
 	var err error // set and logged by caught; kinds is then nil
 	defer v.caught(placeLookup, &err)
 	return venue.KindsOf(v.Venue)
 }
 
-// Shrink implements venue.Arrayed, also for a venue that does not. If the venue panics, the data
-// are kept as they are.
+// Shrink implements venue.Arrayed. It returns the data unchanged for a venue that is not Arrayed,
+// or that panics.
 func (v *guarded) Shrink(data []byte) (compact []byte) {
 	arrayed, ok := v.Venue.(venue.Arrayed)
 	if !ok {

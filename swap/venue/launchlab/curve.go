@@ -10,7 +10,8 @@ import (
 	"github.com/mintlake/mintlake/swap/venue/arith"
 )
 
-// The kinds of curves. With the virtual amounts B and Q, and b of the coin sold so far for q:
+// The kinds of curves. B and Q are the virtual amounts of the coin and of the quote token, and b is
+// how much of the coin was sold so far, for q:
 //
 //	product: (B−b)·(Q+q) stays the same
 //	fixed:   the price is Q/B
@@ -26,7 +27,7 @@ const (
 // curve is what the price depends on. All amounts are raw.
 type curve struct {
 	virtualBase, virtualQuote uint64
-	// realBase was sold so far, for realQuote.
+	// realBase is how much of the coin was sold so far, realQuote how much the curve got for it.
 	realBase, realQuote uint64
 }
 
@@ -36,11 +37,13 @@ type move struct{ in, out, impact uint64 }
 var (
 	errEnd   = fmt.Errorf("%w: the order goes beyond the end of the curve", venue.ErrNoLiquidity)
 	errLarge = fmt.Errorf("%w: it would move more than 64 bits", venue.ErrTooLarge)
-	// errRoot: the documents leave open how the program rounds.
+	// errRoot refuses orders that need the root of a linear curve: the documents do not tell how
+	// the program rounds it.
 	errRoot = fmt.Errorf("%w: how the program rounds the root of a linear curve is not known", venue.ErrUnverified)
 )
 
-// trade moves an amount on a curve of a kind: what is sold, or what is bought if exactOut.
+// trade computes a swap without fees on a curve of a kind. amount is what is sold, or what is
+// bought if exactOut. buys says that the coin is bought.
 func (c *curve) trade(kind byte, amount uint64, exactOut, buys bool) (move, error) {
 	switch kind {
 	case kindProduct:
@@ -90,7 +93,7 @@ func (c *curve) product(amount uint64, exactOut, buys bool) (move, error) {
 	return m, nil
 }
 
-// fixed swaps at the price of out for in.
+// fixed swaps at a fixed price, which is the ratio of out to in.
 func fixed(in, out, amount uint64, exactOut bool) (m move, err error) {
 	if in == 0 || out == 0 {
 		return m, fmt.Errorf("%w: a curve without a price", venue.ErrMalformed)
@@ -108,7 +111,8 @@ func fixed(in, out, amount uint64, exactOut bool) (m move, err error) {
 	return m, err
 }
 
-// linear buys for an exact amount of the coin, or sells one. The other orders take a root.
+// linear computes a purchase or a sale of an exact amount of the coin. An order for an exact amount
+// of the quote token takes a root, so it is refused.
 func (c *curve) linear(amount uint64, exactOut, buys bool) (move, error) {
 	if exactOut != buys {
 		return move{}, errRoot
@@ -127,7 +131,7 @@ func (c *curve) linear(amount uint64, exactOut, buys bool) (move, error) {
 	case buys && raised < c.realQuote, !buys && raised > c.realQuote:
 		return move{}, fmt.Errorf("%w: the curve holds another amount than it should", venue.ErrMalformed)
 	case buys:
-		// The mean price is that of the middle between both amounts.
+		// The mean price of a purchase is the price in the middle between realBase and next.
 		impact, _ := arith.MulDivUp(amount, 10_000, max(sum(c.realBase, next), 1))
 		return move{raised - c.realQuote, amount, impact}, nil
 	}
@@ -135,7 +139,7 @@ func (c *curve) linear(amount uint64, exactOut, buys bool) (move, error) {
 	return move{amount, c.realQuote - raised, impact}, nil
 }
 
-// sum is a+b, or the largest number.
+// sum returns a+b, or the greatest uint64 if that exceeds it.
 func sum(a, b uint64) uint64 {
 	if s, over := bits.Add64(a, b, 0); over == 0 {
 		return s
@@ -143,14 +147,15 @@ func sum(a, b uint64) uint64 {
 	return ^uint64(0)
 }
 
-// raised returns ⌈B·sold²/2⁶⁵⌉, what the linear curve has taken when it has sold an amount.
+// raised returns ⌈B·sold²/2⁶⁵⌉: what a linear curve has taken when it has sold an amount. ok is
+// false if that exceeds 64 bits.
 func (c *curve) raised(sold uint64) (amount uint64, ok bool) {
-	var n, one uint256.Int
+	var n, divisor uint256.Int
 	n.SetUint64(sold)
 	n.Mul(&n, &n)
 	n.Mul(&n, uint256.NewInt(c.virtualBase))
-	one.Lsh(one.SetOne(), 65)
-	n.Add(&n, one.SubUint64(&one, 1))
+	divisor.Lsh(divisor.SetOne(), 65)
+	n.Add(&n, divisor.SubUint64(&divisor, 1)) // so that the shift rounds up
 	n.Rsh(&n, 65)
 	return n.Uint64(), n.IsUint64()
 }

@@ -5,10 +5,10 @@
 // instructions.
 // Guarantees: decoding and arithmetic are pure and never panic; what is not documented is refused.
 //
-// There is no executable of the program, so nothing is quoted until swaps on the chain were
-// computed again (venue.ProofChain). Written from the layouts of raydium-io/raydium-cpi@62606b0 and
-// from what raydium-io/raydium-docs@5198365 and raydium-sdk-V2@124c625 tell of the formulas, and
-// held against events of the program.
+// There is no executable of the program. So nothing is quoted until enough swaps on the chain were
+// computed again with the same result (venue.ProofChain). The code is written from the layouts of
+// raydium-io/raydium-cpi@62606b0 and from what raydium-io/raydium-docs@5198365 and
+// raydium-sdk-V2@124c625 tell of the formulas. It is checked against events of the program.
 package launchlab
 
 import (
@@ -18,13 +18,13 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// Name of the venue, as in the swaps table.
+// Name is the name of the venue in the swaps table.
 const Name = "raydium_launchlab"
 
 var (
-	// Program id of LaunchLab.
+	// Program is the program id of LaunchLab.
 	Program = pubkey.MustParse("LanMV9sAd7wArD4vJFi2qDdfnVhFxYSUg6eADduJ3uj")
-	// Authority over all vaults.
+	// Authority is the authority over all vaults.
 	Authority = venue.MustDerive(Program, []byte("vault_auth_seed"))
 
 	eventAuthority = venue.MustDerive(Program, []byte("__event_authority"))
@@ -39,7 +39,7 @@ func (Venue) Name() string { return Name }
 // Program implements venue.Venue.
 func (Venue) Program() venue.Key { return Program }
 
-// Address returns the address of the curve of a coin that is quoted in another token.
+// Address returns the address of the curve on which coin trades against quote.
 func Address(coin, quote venue.Key) (venue.Key, error) {
 	return venue.Derive(Program, []byte("pool"), coin[:], quote[:])
 }

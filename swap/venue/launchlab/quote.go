@@ -9,17 +9,18 @@ import (
 	"github.com/mintlake/mintlake/swap/venue/arith"
 )
 
-// computeUnits is what a swap may use. A sale of April 2026 used 72,720; a swap that opens both
-// accounts for fees takes more.
+// computeUnits is how many compute units a swap may use. A sale of April 2026 used 72,720. A swap
+// that opens both accounts for fees takes more.
 const computeUnits = 150_000
 
 // accountsOfSwap is how many accounts an instruction names, the program among them.
 const accountsOfSwap = 19
 
-// rateDenominator is the unit of fee rates, a millionth.
+// rateDenominator is 100 % as a fee rate: rates are in millionths.
 const rateDenominator = 1_000_000
 
-// statusFunding is the status of a curve that trades. Later it waits to be moved, or has moved.
+// statusFunding is the status of a curve that trades. With a later status the coin waits to move to
+// a pool, or has moved.
 const statusFunding = 0
 
 // Discriminators: sha256("global:buy_exact_in")[:8], and so on.
@@ -52,7 +53,7 @@ func (p *Pool) check() error {
 		case (p.state.programs>>side&1 == 1) != (m.Program == mint.Token2022):
 			return fmt.Errorf("%w: a mint of another program", venue.ErrMalformed)
 		case m.Taxed():
-			// It is not documented whether the limits of an order count with the fee or without.
+			// It is not documented whether an order's limits include the transfer fee.
 			return fmt.Errorf("%w: a mint with a transfer fee", venue.ErrUnverified)
 		}
 	}
@@ -60,7 +61,7 @@ func (p *Pool) check() error {
 	return err
 }
 
-// rate returns the sum of the fees, in millionths: the program's, the site's, and the creator's.
+// rate returns the sum of the fee rates of the program, the site and the creator, in millionths.
 func (p *Pool) rate() (uint64, error) {
 	rate := uint64(0)
 	for _, r := range []uint64{p.config.tradeRate, p.platform.rate, p.platform.creatorRate} {
@@ -78,7 +79,8 @@ func (p *Pool) Address() venue.Key { return p.address }
 // Mints implements venue.Pool.
 func (p *Pool) Mints() [2]venue.Key { return p.state.mints }
 
-// result of a swap. in reaches the pool and out leaves it; fee is a part of the quote side.
+// result is the result of a swap. in reaches the pool and out leaves it. fee is in the quote token:
+// in includes it in a purchase, and out is without it in a sale.
 type result struct {
 	side    int
 	in, out uint64
@@ -86,8 +88,9 @@ type result struct {
 	impact  uint64
 }
 
-// swap computes an order. Fees are on the quote side: ⌈amount·rate⌉ of what is paid or would be
-// received, and of an exact amount without fees ⌈amount/(1−rate)⌉ is the amount with them.
+// swap computes an order. The fee is in the quote token. It is ⌈amount·rate⌉ of an amount that
+// includes it. If the amount without the fee is given, ⌈amount/(1−rate)⌉ is the amount that
+// includes it.
 func (p *Pool) swap(o venue.Order) (r result, err error) {
 	if r.side, err = venue.Side(p.state.mints, o.In); err != nil {
 		return r, err
@@ -147,8 +150,8 @@ func (p *Pool) exchange(amount, rate uint64, exactOut, buys bool) (in, out, fee,
 	return in, out, fee, m.impact, nil
 }
 
-// bounds refuses what the curve does not have. The program ends a purchase beyond the end of the
-// curve early, which no quote tells.
+// bounds refuses a swap of more than the curve has. The program fills a purchase beyond the end of
+// the curve in part, which a quote cannot express.
 func (p *Pool) bounds(r *result, buys bool) error {
 	s := &p.state
 	switch {
@@ -188,8 +191,8 @@ func (p *Pool) Quote(o venue.Order) (venue.Quote, error) {
 	return q, nil
 }
 
-// Instructions implements venue.Pool: buy_exact_in(amount, limit, share), and so on. share is what
-// a referrer gets: nobody.
+// Instructions implements venue.Pool: buy_exact_in(amount, limit, share), and so on. share is the
+// fee rate of a referrer. It is 0 here.
 func (p *Pool) Instructions(q venue.Quote, limit uint64, user venue.UserAccounts) ([]venue.Instruction, error) {
 	side, err := venue.Side(p.state.mints, q.Order.In)
 	if err != nil {
@@ -216,7 +219,7 @@ func (p *Pool) Instructions(q venue.Quote, limit uint64, user venue.UserAccounts
 	}}}, nil
 }
 
-// feeVaults returns the token accounts of the site's and the creator's fees.
+// feeVaults returns the token accounts for the fees of the site and of the creator.
 func (p *Pool) feeVaults() (vaults [2]venue.Key, err error) {
 	token := p.state.mints[quote]
 	for i, of := range [2]venue.Key{p.state.platform, p.state.creator} {
@@ -229,8 +232,8 @@ func (p *Pool) feeVaults() (vaults [2]venue.Key, err error) {
 
 var _ venue.Opener = (*Pool)(nil)
 
-// Opens implements venue.Opener: the vaults of the fees, which the first swap that needs them pays
-// for.
+// Opens implements venue.Opener. It returns the token accounts for fees: the user of the first swap
+// that needs them pays for them.
 func (p *Pool) Opens(venue.Quote, venue.Key) ([]venue.Opening, error) {
 	vaults, err := p.feeVaults()
 	if err != nil {

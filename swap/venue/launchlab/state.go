@@ -54,7 +54,7 @@ type state struct {
 	config, platform venue.Key
 	mints, vaults    [2]venue.Key
 	creator          venue.Key
-	// programs has a bit for each side: its mint is of Token-2022.
+	// programs has a bit for each side, which says that the mint is of Token-2022.
 	programs byte
 	// totalSell is how much of the coin the curve sells in all.
 	totalSell uint64
@@ -80,7 +80,9 @@ func decodeState(data []byte) (state, error) {
 
 // config is a GlobalConfig.
 type config struct {
-	kind      byte
+	// kind is one of the kinds of curves.
+	kind byte
+	// tradeRate is the program's fee rate, in millionths.
 	tradeRate uint64
 	quoteMint venue.Key
 }
@@ -92,7 +94,8 @@ func decodeConfig(data []byte) (*config, error) {
 	return &config{data[configCurve], binary.LittleEndian.Uint64(data[configTradeRate:]), venue.Key(data[configQuoteMint : configQuoteMint+32])}, nil
 }
 
-// platform is a PlatformConfig: the terms of a site that launches coins.
+// platform is a PlatformConfig: the terms of a site that launches coins. rate is the site's fee
+// rate, creatorRate that of a coin's creator, both in millionths.
 type platform struct{ rate, creatorRate uint64 }
 
 func decodePlatform(data []byte) (*platform, error) {

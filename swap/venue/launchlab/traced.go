@@ -31,11 +31,11 @@ func (Venue) FeatureNames() []string {
 // Programs implements venue.Traced.
 func (Venue) Programs() []venue.Key { return []venue.Key{Program} }
 
-// Trade implements venue.Traced. A swap of which a referrer gets a share is not a trade, as no
-// order can express it.
+// Trade implements venue.Traced. A swap that gives a referrer a share is not a trade, as no order
+// can express it.
 func (Venue) Trade(c venue.Call) (venue.Trade, bool) {
-	const accounts, user, pool, coin, price = 15, 0, 4, 5, 6 // number and places
-	const amount, share, size = 8, 24, 32                    // in the data
+	const accounts, user, pool, coin, price = 15, 0, 4, 5, 6 // least number, and indexes
+	const amount, share, size = 8, 24, 32                    // offsets in the data, size
 	if len(c.Accounts) < accounts || len(c.Data) < size || binary.LittleEndian.Uint64(c.Data[share:]) != 0 {
 		return venue.Trade{}, false
 	}

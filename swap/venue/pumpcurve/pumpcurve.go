@@ -20,19 +20,19 @@ import (
 	"github.com/mintlake/mintlake/swap/venue/pumpfees"
 )
 
-// Name of the venue, as in the swaps table.
+// Name is the name of the venue in the swaps table.
 const Name = "pump_curve"
 
 var (
-	// Program id of pump.
+	// Program is the program id of pump.
 	Program = pubkey.MustParse("6EF8rrecthR5Dkzon8Nwu78hRvfCKubJ14M5uBEwF6P")
 	// Global is the program's own account, shared by all curves.
 	Global = venue.MustDerive(Program, []byte("global"))
-	// FeeConfig is the venue's account in the fee program.
+	// FeeConfig is the fee program's account with the fees of the curves.
 	FeeConfig = venue.MustDerive(pumpfees.Program, []byte("fee_config"), Program[:])
 )
 
-// Venue is the curve.
+// Venue is pump's bonding curve.
 type Venue struct{}
 
 // Name implements venue.Venue.
@@ -57,7 +57,7 @@ func (Venue) Lookup(a, b venue.Key) venue.Lookup {
 	return l
 }
 
-// Open implements venue.Venue. One of the mints must be the coin.
+// Open implements venue.Venue. One of mints must be the coin.
 func (Venue) Open(address venue.Key, data []byte, mints ...venue.Key) (venue.Ref, error) {
 	s, err := decodeState(data)
 	if err != nil {
@@ -160,8 +160,8 @@ type Pool struct {
 
 const coin, quote = 0, 1
 
-// result is a swap. net is the quote amount that moves on the curve: without the fees of a buy,
-// with the fees of a sale.
+// result is the result of a swap. net is the quote amount that moves on the curve: without the fees
+// of a buy, with the fees of a sale.
 type result struct {
 	side         int
 	in, out, net uint64
@@ -169,7 +169,7 @@ type result struct {
 	impact       uint64
 }
 
-// rates returns the rates of a trade at the curve's present state. A curve has no liquidity
+// rates returns the fee rates of a trade at the curve's present state. A curve has no liquidity
 // providers to pay. A coin without a creator pays no creator fee.
 func (p *Pool) rates() (pumpfees.Rates, error) {
 	rates, err := p.fees.Rates(pumpfees.Coin{
@@ -217,13 +217,13 @@ func (p *Pool) swap(o venue.Order) (result, error) {
 	return r, err
 }
 
-// buyIn computes buy_exact_quote_in. Net and fees are those of pumpfees.Rates.Split; then, with i =
-// net−1 and the virtual reserves vt and vq,
+// buyIn computes buy_exact_quote_in. The net amount and the fees are those of pumpfees.Rates.Split.
+// With i = net−1 and the virtual reserves vt of the coin and vq of the quote mint,
 //
 //	out = ⌊i·vt/(vq+i)⌋
 //
 // If that is more than the curve has left, the order is filled in part, at the price of buying
-// exactly the rest.
+// exactly what is left.
 func (p *Pool) buyIn(r *result, spend uint64, rates pumpfees.Rates) error {
 	net, fees, ok := rates.Split(spend)
 	if !ok {
@@ -240,7 +240,7 @@ func (p *Pool) buyIn(r *result, spend uint64, rates pumpfees.Rates) error {
 	case r.out > p.state.realTokens:
 		return p.buyRest(r, spend, rates)
 	}
-	paid, _ := fees.Sum() // with net at most spend
+	paid, _ := fees.Sum() // fits 64 bits, as net and the fees are at most spend
 	r.in, r.net, r.fees, r.impact = net+paid, net, fees, arith.ImpactBps(net, p.state.quote)
 	return p.checkHeld(r)
 }
@@ -259,7 +259,7 @@ func (p *Pool) buyRest(r *result, spend uint64, rates pumpfees.Rates) error {
 	return nil
 }
 
-// buyOut computes buy: net = ⌊out·vq/(vt−out)⌋+1, with the fees on top.
+// buyOut computes buy: net = ⌊out·vq/(vt−out)⌋+1, with the fees on top. vt and vq are as in buyIn.
 func (p *Pool) buyOut(r *result, want uint64, rates pumpfees.Rates) error {
 	if want > p.state.realTokens || want >= p.state.tokens {
 		return fmt.Errorf("%w: %d are left to sell", venue.ErrNoLiquidity, p.state.realTokens)
@@ -286,7 +286,7 @@ func (p *Pool) checkHeld(r *result) error {
 	return nil
 }
 
-// sellIn computes sell: net = ⌊in·vq/(vt+in)⌋, less the fees.
+// sellIn computes sell: net = ⌊in·vq/(vt+in)⌋, less the fees. vt and vq are as in buyIn.
 func (p *Pool) sellIn(r *result, amount uint64, rates pumpfees.Rates) error {
 	sum, a := bits.Add64(p.state.tokens, amount, 0)
 	_, b := bits.Add64(p.state.realTokens, amount, 0)
@@ -309,14 +309,15 @@ func (p *Pool) sellIn(r *result, amount uint64, rates pumpfees.Rates) error {
 // sellTries bounds the search of sellOut.
 const sellTries = 4
 
-// sellOut finds the amount whose sale gives at least want: the program has no instruction for it.
+// sellOut finds an amount of the coin whose sale gives at least want, as the program has no
+// exact-out sale.
 func (p *Pool) sellOut(r *result, want uint64, rates pumpfees.Rates) error {
 	gross, ok := rates.Gross(want)
 	if !ok {
 		return fmt.Errorf("%w: it would take more than 64 bits", venue.ErrTooLarge)
 	}
-	// The fees on the amount sold may round up further than those on gross. Then it tries again
-	// with a little more.
+	// The fees of the sale may round up further than those on gross. Then the next try is for a
+	// little more.
 	for range sellTries {
 		if gross >= p.state.quote {
 			return fmt.Errorf("%w: it holds %d", venue.ErrNoLiquidity, p.state.realQuote)

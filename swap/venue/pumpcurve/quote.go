@@ -5,7 +5,8 @@ import (
 	"github.com/mintlake/mintlake/swap/venue/pumpfees"
 )
 
-// computeUnits is what a swap may use. At most 117,000 were measured, with version 2.
+// computeUnits is how many compute units a swap may use. At most 117,000 were measured, with
+// version 2.
 const computeUnits = 150_000
 
 // Discriminators of the instructions by version: sha256("global:buy_v2")[:8] and so on.
@@ -35,10 +36,10 @@ func (p *Pool) Quote(o venue.Order) (venue.Quote, error) {
 }
 
 // Instructions implements venue.Pool: buy_exact_quote_in(spendable, minimum), buy(amount, maximum)
-// or sell(amount, minimum). It uses version 3 if the curve keeps its fees itself, else version 2.
-// Two cases always take version 2: coins with cashback, which version 3 does not have, and an
-// exact-in purchase of all that the curve has left, as version 3 would go on buying from the coin's
-// future pool. An exact-out sale sells the amount of the quote, with the amount asked for as
+// or sell(amount, minimum). It uses version 3 if the curve's account keeps its fees itself, else
+// version 2. Two cases always take version 2: coins with cashback, which version 3 does not take,
+// and an exact-in purchase of all that the curve has left, as version 3 would go on buying from the
+// coin's future pool. An exact-out sale sells the amount of the quote, with the amount asked for as
 // minimum.
 func (p *Pool) Instructions(q venue.Quote, limit uint64, user venue.UserAccounts) ([]venue.Instruction, error) {
 	side, err := venue.Side(p.mints, q.Order.In)
@@ -97,8 +98,7 @@ type keys struct {
 	err                            error
 }
 
-// derive derives the addresses of a trade's accounts, those that only one of the versions needs
-// too.
+// derive derives the addresses of the accounts of a trade, for both versions of the instructions.
 func (p *Pool) derive(user venue.UserAccounts, buys bool) *keys {
 	k := &keys{Pool: p, user: user.Owner, userCoin: user.Source, userQuote: user.Destination, recipient: p.global.recipient}
 	if buys {
@@ -121,7 +121,7 @@ func (p *Pool) derive(user venue.UserAccounts, buys bool) *keys {
 	return k
 }
 
-// account returns an owner's associated account for a side.
+// account returns an owner's associated token account for the mint of a side.
 func (k *keys) account(owner venue.Key, side int) venue.Key {
 	address, err := venue.AssociatedAccount(owner, k.mints[side], k.programs[side])
 	if err != nil {
@@ -130,7 +130,7 @@ func (k *keys) account(owner venue.Key, side int) venue.Key {
 	return address
 }
 
-// v2 returns the accounts of an instruction of version 2, in its order.
+// v2 returns the accounts of an instruction of version 2, in the instruction's order.
 func (k *keys) v2(buys bool) []venue.Meta {
 	buyback := k.global.buyback
 	list := []venue.Meta{
@@ -150,9 +150,9 @@ func (k *keys) v2(buys bool) []venue.Meta {
 	}...)
 }
 
-// v3 returns the accounts of an instruction of version 3, in its order.
+// v3 returns the accounts of an instruction of version 3, in the instruction's order.
 func (k *keys) v3() []venue.Meta {
-	// A recipient of lamports is a wallet, a recipient of tokens its token account.
+	// Lamports go to the recipient's wallet, tokens to its token account.
 	buyback := k.global.buyback
 	if k.state.quoteMint != (venue.Key{}) {
 		buyback = k.account(buyback, quote)

@@ -21,8 +21,8 @@ const (
 	curveCashback    = 82
 	curveQuoteMint   = 83
 	curveCreatorRate = 115
-	// curveWithBuckets is the length from which on the account keeps fees itself. The instructions
-	// of version 3 need that.
+	// curveWithBuckets is the least length of an account that keeps fees itself. The instructions
+	// of version 3 need such an account.
 	curveWithBuckets = 151
 	curvePrefix      = 81
 
@@ -44,8 +44,8 @@ var (
 
 // state is a BondingCurve account.
 type state struct {
-	// tokens and quote are the virtual reserves, which make the price. The real ones are what the
-	// curve holds.
+	// tokens and quote are the virtual reserves, which make the price. realTokens and realQuote are
+	// what the curve holds.
 	tokens, quote         uint64
 	realTokens, realQuote uint64
 	supply                uint64
@@ -73,8 +73,8 @@ func decodeState(data []byte) (state, error) {
 	}, nil
 }
 
-// QuoteMint returns the mint in which the coin of a curve account is quoted; zero for SOL, or if
-// the data is not that of a curve.
+// QuoteMint returns the mint in which the coin of a curve account is quoted. It is zero for SOL,
+// and for data that is not that of a curve.
 func QuoteMint(data []byte) venue.Key {
 	s, err := decodeState(data)
 	if err != nil {
@@ -85,8 +85,10 @@ func QuoteMint(data []byte) venue.Key {
 
 // global is the Global account.
 type global struct {
+	// recipient gets the protocol fee, reserved that of mayhem coins, buyback a part of the fees.
 	recipient, reserved, buyback venue.Key
-	creatorConfigurable          bool
+	// creatorConfigurable says that a creator rate of the curve's own counts.
+	creatorConfigurable bool
 }
 
 func decodeGlobal(data []byte) (*global, error) {

@@ -10,7 +10,8 @@ import (
 
 var _ venue.Venue = Venue{}
 
-// Features of a swap. A swap without the first two buys for an exact amount of the quote mint.
+// Features of a swap. A swap without featureBuyOut and featureSale buys for an exact amount of the
+// quote mint.
 const (
 	featureBuyOut venue.Features = 1 << iota
 	featureSale
@@ -53,18 +54,18 @@ var (
 
 // form is where an instruction has its accounts, and what it does.
 type form struct {
-	// accounts is how many accounts it has at least. The others are indexes; quoteMint and
-	// userQuote are -1 in the first version.
+	// accounts is the least number of accounts. The other fields are indexes of accounts. quoteMint
+	// and userQuote are -1 in the first version, which has no such accounts.
 	accounts, quoteMint, curve, user, userCoin, userQuote int
 	sale, exactOut                                        bool
 }
 
-// formOf returns the form of an instruction by its discriminator; false if it is no swap.
-func formOf(discriminator [8]byte) (form, bool) {
+// formOf returns the form of an instruction by its discriminator. ok is false if the instruction is
+// not a swap.
+func formOf(discriminator [8]byte) (f form, ok bool) {
 	v1 := form{accounts: 12, quoteMint: -1, curve: 3, user: 6, userCoin: 5, userQuote: -1}
 	v2 := form{accounts: 26, quoteMint: 2, curve: 10, user: 13, userCoin: 14, userQuote: 15}
 	v3 := form{accounts: 17, quoteMint: 2, curve: 5, user: 8, userCoin: 9, userQuote: 10}
-	var f form
 	switch discriminator {
 	case buyOutV1, buyInV1, sellV1:
 		f = v1

@@ -1,10 +1,11 @@
 // Package pumpfees knows the fee schedules that pump's programs share: the account of the program
 // pump_fees, and the arithmetic of fees on top of a net amount.
 //
-// In: accounts of the chain, hostile. Guarantees: pure, never panics.
+// In: accounts of the chain, hostile. Out: the fee rates of a trade, and fees on amounts.
+// Guarantees: pure, never panics.
 //
-// Written from the account layouts in the interface descriptions of pump-rust-client 0.5.0 (MIT)
-// and held against pump-swap-sdk 1.20.0 and runs of the programs.
+// It is written from the account layouts in the interface descriptions of pump-rust-client 0.5.0
+// (MIT), and checked against pump-swap-sdk 1.20.0 and runs of the programs.
 package pumpfees
 
 import (
@@ -22,38 +23,42 @@ import (
 // Program owns the fee configurations.
 var Program = pubkey.MustParse("pfeeUxB6jkeY1Hxd7CsFCAjcbHA9rWtchMGdZ6VojVZ")
 
-// usdc is the quote mint whose pools have tiers of their own (stable). native2022 is the mint of
-// wrapped SOL under Token-2022; it counts as SOL. Pools of other quote mints have the rates exotic,
-// or flat if there are no exotic ones.
 var (
-	usdc          = pubkey.MustParse("EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v")
-	native2022    = pubkey.MustParse(schemas.MintWrappedSOL2022)
+	// usdc is the quote mint whose pools have tiers of their own: Config.stable.
+	usdc = pubkey.MustParse("EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v")
+	// native2022 is the mint of wrapped SOL under Token-2022, which counts as SOL.
+	native2022 = pubkey.MustParse(schemas.MintWrappedSOL2022)
+	// discriminator is that of a FeeConfig account.
 	discriminator = [8]byte{0x8f, 0x34, 0x92, 0xbb, 0xdb, 0x7b, 0x4c, 0x9b}
 )
 
-// VolumeSize is the length of a UserVolumeAccumulator account, of both venues.
+// VolumeSize is the length of a UserVolumeAccumulator account, in bytes. It is the same for pump's
+// bonding curve and for PumpSwap.
 const VolumeSize = 137
 
-// Whole is all of an amount, in basis points.
+// Whole is 100 % in basis points.
 const Whole = 10_000
 
-// Rates of a trade in basis points.
+// Rates are the fee rates of a trade, in basis points.
 type Rates struct {
 	LP, Protocol, Creator uint64
 }
 
-// Sum of the rates.
+// Sum returns the sum of the rates.
 func (r Rates) Sum() uint64 { return r.LP + r.Protocol + r.Creator }
 
-// tier has the rates from a market cap on, which has 128 bits.
+// tier has the rates of coins whose market cap is at least from, up to the next tier.
 type tier struct {
-	from  [2]uint64 // high, low
+	from  [2]uint64 // 128 bits: high word, low word
 	rates Rates
 }
 
 // Config is a FeeConfig account. Immutable.
 type Config struct {
-	flat, exotic  Rates
+	// flat are the rates of pools that pump did not make. exotic are those of pools whose quote
+	// mint is neither SOL nor USDC; if they are zero, flat counts.
+	flat, exotic Rates
+	// tiers are for pools quoted in SOL, stable for pools quoted in USDC.
 	tiers, stable []tier
 }
 
@@ -66,7 +71,7 @@ const (
 	maxRate = Whole
 )
 
-// Decode reads a FeeConfig account. Older accounts end after the tiers.
+// Decode reads a FeeConfig account. Older accounts end after the tiers for SOL.
 func Decode(data []byte) (*Config, error) {
 	if len(data) < tiersAt+4 || [8]byte(data) != discriminator {
 		return nil, fmt.Errorf("%w: a fee config of %d bytes", venue.ErrMalformed, len(data))
@@ -120,16 +125,18 @@ func readTiers(data []byte, tiers *[]tier) ([]byte, error) {
 	return data, nil
 }
 
-// Coin is what the rates of a trade depend on.
+// Coin is what the rates of a trade depend on: the coin, its pool and its market cap.
 type Coin struct {
 	// Canonical says that pump itself made the pool. Other pools pay flat fees.
 	Canonical bool
-	Quote     venue.Key
+	// Quote is the quote mint; zero stands for SOL.
+	Quote venue.Key
 	// QuoteReserve·Supply/BaseReserve is the market cap. BaseReserve must not be 0.
 	QuoteReserve, Supply, BaseReserve uint64
 }
 
-// Rates returns what a trade of a coin pays.
+// Rates returns the fee rates of a trade of a coin. The error wraps venue.ErrClosed if there are no
+// tiers.
 func (c *Config) Rates(coin Coin) (Rates, error) {
 	if !coin.Canonical {
 		return c.flat, nil
@@ -159,13 +166,13 @@ func (c *Config) Rates(coin Coin) (Rates, error) {
 	return tiers[0].rates, nil
 }
 
-// Fees on an amount.
+// Fees are the fees of one trade, in raw units.
 type Fees struct {
 	LP, Protocol, Creator uint64
 }
 
-// Sum of the fees.
-func (f Fees) Sum() (uint64, bool) {
+// Sum returns the sum of the fees. ok is false if it exceeds 64 bits.
+func (f Fees) Sum() (sum uint64, ok bool) {
 	sum, a := bits.Add64(f.LP, f.Protocol, 0)
 	sum, b := bits.Add64(sum, f.Creator, 0)
 	return sum, a+b == 0
@@ -180,12 +187,12 @@ func (r Rates) On(net uint64) Fees {
 	return Fees{of(r.LP), of(r.Protocol), of(r.Creator)}
 }
 
-// Split divides what an exact-in buy spends into the amount that buys and the fees
-// (exact_quote_in_fees):
+// Split divides spend, the amount of an exact-in buy, into the net amount that buys and the fees on
+// it (exact_quote_in_fees). Σ is the sum of the rates:
 //
 //	net = ⌊spend·10⁴/(10⁴+Σ)⌋, less what net and the fees on it exceed spend by
 //
-// A rest of spend may stay with the user. ok is false if nothing is left to buy with.
+// net and fees may leave a small rest of spend to the user. ok is false if net would be 0.
 func (r Rates) Split(spend uint64) (net uint64, fees Fees, ok bool) {
 	net, _ = arith.MulDiv(spend, Whole, Whole+r.Sum())
 	fees = r.On(net)
@@ -203,13 +210,15 @@ func (r Rates) Split(spend uint64) (net uint64, fees Fees, ok bool) {
 	return net, fees, true
 }
 
-// Gross is the least amount of which at least want is left after the fees. If the rates take more
-// than 81 % it may be some units more than the least. ok is false if the fees take everything, or
-// if want or the amount is too large.
+// Gross returns the least amount of which at least want is left after the fees. If the rates take
+// more than 81 %, the result may be some units more than the least. ok is false if the fees take
+// everything, if want is above 2^63, or if the amount exceeds 64 bits.
 //
-// Each of the three fees rounds up, so a unit more may leave two units less, and a bisection could
-// miss the least. No amount below want/(1-sum) leaves want, and that for want+3 always does, since
-// rounding takes less than 3. Between the two are at most 3/(1-sum) units: 16 for 81 %.
+// Each of the three fees rounds up, so a unit more may leave two units less, and a binary search
+// could miss the least amount. So Gross tries each amount from the lower bound want/(1-sum) to the
+// upper bound (want+3)/(1-sum), where sum is that of the rates. No amount below the first leaves
+// want. The second always does, as rounding takes less than 3. Between them are at most 3/(1-sum)
+// units: 16 for 81 %.
 func (r Rates) Gross(want uint64) (gross uint64, ok bool) {
 	if r.Sum() >= Whole || want > 1<<63 {
 		return 0, false

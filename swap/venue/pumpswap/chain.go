@@ -8,16 +8,17 @@ import (
 	"github.com/mintlake/mintlake/swap/venue/pumpfees"
 )
 
-// multi_hop_swap (pump_amm.json and math/amm.rs of pump-rust-client 0.5.0) swaps over several pools
-// that pump made itself. All hops buy, or all sell: a coin may be quoted in another coin, which is
-// quoted in SOL. The hop in the user's currency pays the protocol's fee, the hop of the far coin
-// the fees of the creator and the liquidity providers.
+// multiHop is the discriminator of multi_hop_swap (pump_amm.json and math/amm.rs of
+// pump-rust-client 0.5.0), which swaps over several pools that pump made itself. All hops buy, or
+// all sell: a coin may be quoted in another coin, which is quoted in SOL. The hop that trades the
+// user's currency pays the protocol's fee. The hop that trades the coin at the other end pays the
+// fees of the creator and the liquidity providers.
 var multiHop = [8]byte{0x2b, 0x64, 0x49, 0x13, 0xe9, 0xf6, 0x6f, 0x94}
 
-// chainUnits is what each hop of multi_hop_swap may use.
+// chainUnits is how many compute units each hop of multi_hop_swap may use.
 const chainUnits = 90_000
 
-// The accounts of pump's curve program that multi_hop_swap names, whatever it swaps on.
+// The accounts of pump's curve program that multi_hop_swap always names.
 var (
 	curveGlobal = venue.MustDerive(Curve, []byte("global"))
 	curveFees   = venue.MustDerive(pumpfees.Program, []byte("fee_config"), Curve[:])
@@ -27,7 +28,8 @@ var (
 // hop is one swap of a chain.
 type hop struct {
 	pool *Pool
-	// currency: it trades the user's currency. target: it trades the far coin.
+	// currency says that the hop trades the user's currency, target that it trades the coin at the
+	// other end of the chain.
 	currency, target bool
 }
 
@@ -45,6 +47,7 @@ func (p *Pool) QuoteFirst(o venue.Order) (venue.Quote, error) {
 	if o.ExactOut {
 		return venue.Quote{}, fmt.Errorf("%w: only exact-in orders are chained", venue.ErrUnverified)
 	}
+	// A chain that buys begins with the user's currency, a chain that sells with the coin.
 	h := hop{p, side == quote, side != quote}
 	if err := h.check(); err != nil {
 		return venue.Quote{}, err
@@ -67,7 +70,7 @@ func (p *Pool) QuoteNext(first venue.Quote, next venue.Pool) (venue.Quote, error
 
 var errOther = fmt.Errorf("%w: only pools of PumpSwap are chained", venue.ErrUnverified)
 
-// chainOf returns the hops over two pools of which the first takes in.
+// chainOf returns the two hops of a chain whose first pool is sold the mint in.
 func chainOf(first, last *Pool, in venue.Key) ([2]hop, error) {
 	from, err := venue.Side(first.Mints(), in)
 	if err != nil {
@@ -90,8 +93,8 @@ func chainOf(first, last *Pool, in venue.Key) ([2]hop, error) {
 	return hops, nil
 }
 
-// check refuses a pool that the program does not take, or for which others than the trade's fees
-// would be paid.
+// check refuses a pool that the program does not chain, or for which the user would pay more than
+// the fees of the trade.
 func (h hop) check() error {
 	s := &h.pool.state
 	switch {
@@ -107,7 +110,7 @@ func (h hop) check() error {
 	return nil
 }
 
-// quote computes an exact-in order to one hop.
+// quote answers an exact-in order to the hop's pool.
 func (h hop) quote(o venue.Order) (venue.Quote, error) {
 	p := h.pool
 	side, err := venue.Side(p.Mints(), o.In)

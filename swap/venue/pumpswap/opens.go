@@ -7,8 +7,9 @@ import (
 
 var _ venue.Opener = (*Pool)(nil)
 
-// Opens implements venue.Opener: the account in which the program counts what the user buys and
-// gets back, and the token account of that for cashback. A sale opens them for cashback alone.
+// Opens implements venue.Opener. It returns the account in which the program counts the user's
+// purchases and cashback, and that account's token account if cashback is paid. A sale opens them
+// only if it pays cashback.
 func (p *Pool) Opens(q venue.Quote, user venue.Key) ([]venue.Opening, error) {
 	side, err := venue.Side(p.Mints(), q.Order.In)
 	if err != nil {
@@ -20,8 +21,8 @@ func (p *Pool) Opens(q venue.Quote, user venue.Key) ([]venue.Opening, error) {
 	return p.ChainOpens(q, user)
 }
 
-// ChainOpens implements venue.Chained. multi_hop_swap opens the account of volumes in both
-// directions.
+// ChainOpens implements venue.Chained. multi_hop_swap opens the account of the counts for sales as
+// well, and its token account if cashback is paid.
 func (p *Pool) ChainOpens(q venue.Quote, user venue.Key) ([]venue.Opening, error) {
 	d := deriver{}
 	volume := d.address([]byte("user_volume_accumulator"), user[:])

@@ -22,17 +22,17 @@ import (
 	"github.com/mintlake/mintlake/swap/venue/pumpfees"
 )
 
-// Name of the venue, as in the swaps table.
+// Name is the name of the venue in the swaps table.
 const Name = "pumpswap"
 
 var (
-	// Program id of PumpSwap.
+	// Program is the program id of PumpSwap.
 	Program = pubkey.MustParse("pAMMBay6oceH9fJKBRHGP5D4bD4sWpmSwMn52FMfXEA")
-	// Curve is pump's program. Pools that it made have tiered fees.
+	// Curve is the program id of pump's bonding curve. Pools that it made have tiered fees.
 	Curve = pubkey.MustParse("6EF8rrecthR5Dkzon8Nwu78hRvfCKubJ14M5uBEwF6P")
 	// GlobalConfig is the program's own account, shared by all pools.
 	GlobalConfig = venue.MustDerive(Program, []byte("global_config"))
-	// FeeConfig is the venue's account in the fee program.
+	// FeeConfig is the fee program's account with the fees of PumpSwap.
 	FeeConfig = venue.MustDerive(pumpfees.Program, []byte("fee_config"), Program[:])
 )
 
@@ -68,8 +68,9 @@ func (Venue) Open(address venue.Key, data []byte, _ ...venue.Key) (venue.Ref, er
 	return &ref{address, data, s.creator == authority}, nil
 }
 
-// ref implements venue.Ref. Its data is a valid pool account: many refs are held, and a decoded
-// state would hold the same once more. canonical says that pump itself made the pool.
+// ref implements venue.Ref. data is a valid pool account. It is kept as bytes: many refs are held,
+// and a decoded state would need as much memory again. canonical says that pump itself made the
+// pool.
 type ref struct {
 	address   venue.Key
 	data      []byte
@@ -158,7 +159,7 @@ func (p *Pool) Mints() [2]venue.Key { return [2]venue.Key{p.state.base, p.state.
 
 const base, quote = 0, 1
 
-// result of a swap.
+// result is the result of a swap.
 type result struct {
 	side    int
 	in, out uint64
@@ -169,11 +170,12 @@ type result struct {
 	impact uint64
 }
 
-// mayhemSupply is the supply that counts for a mayhem coin, whatever was minted since.
+// mayhemSupply is the supply that counts for the market cap of a mayhem coin, whatever was minted
+// since.
 const mayhemSupply = 1_000_000_000_000_000
 
-// rates returns the rates of a trade at the pool's present state. reserve is the priced quote
-// reserve.
+// rates returns the fee rates of a trade at the pool's present state. reserve is the quote reserve
+// that makes the price, which includes virtual reserves.
 func (p *Pool) rates(reserve uint64) (pumpfees.Rates, error) {
 	coin := pumpfees.Coin{Canonical: p.canonical, Quote: p.state.quote, QuoteReserve: reserve, Supply: p.mints[base].Supply, BaseReserve: p.vaults[base]}
 	if p.state.mayhem {
@@ -192,7 +194,8 @@ func (p *Pool) rates(reserve uint64) (pumpfees.Rates, error) {
 	return rates, nil
 }
 
-// swap computes an order. An exact-out sale is computed as the sale of an exact amount.
+// swap computes an order. For an exact-out sale it computes the sale of an exact amount that gives
+// enough.
 func (p *Pool) swap(o venue.Order) (result, error) {
 	side, err := venue.Side(p.Mints(), o.In)
 	if err != nil {
@@ -219,8 +222,8 @@ func (p *Pool) swap(o venue.Order) (result, error) {
 	return r, p.checkHeld(&r)
 }
 
-// open returns the priced quote reserve and the rates of a trade that sells an amount of a side. It
-// is an error if the pool does not trade now.
+// open returns the quote reserve that makes the price, and the fee rates of a trade. side is the
+// side that is sold. It returns an error if the pool does not trade now, or if amount is 0.
 func (p *Pool) open(side int, amount uint64) (reserve uint64, rates pumpfees.Rates, err error) {
 	reserve, ok := p.state.priced(p.vaults[quote])
 	switch {
@@ -243,20 +246,20 @@ func (p *Pool) checkHeld(r *result) error {
 	return nil
 }
 
-// buyIn computes buy_exact_quote_in. Net and fees are those of pumpfees.Rates.Split. Then, with
-// i = net−1, the base vault B and the priced quote reserve Q,
+// buyIn computes buy_exact_quote_in. The net amount and the fees are those of pumpfees.Rates.Split.
+// With i = net−1, the base vault B and the quote reserve Q that makes the price,
 //
 //	out = ⌊B·i/(Q+i)⌋
 //
-// If all is set, it computes a hop of multi_hop_swap: net is all of spend but the fees, so what
-// Rates.Split leaves over buys too.
-func (p *Pool) buyIn(r *result, spend, reserve uint64, rates pumpfees.Rates, all bool) error {
+// If spendAll is set, it computes a hop of multi_hop_swap: net is all of spend but the fees, so the
+// rest that Rates.Split leaves buys too.
+func (p *Pool) buyIn(r *result, spend, reserve uint64, rates pumpfees.Rates, spendAll bool) error {
 	net, fees, ok := rates.Split(spend)
 	if !ok {
 		return venue.ErrTooSmall
 	}
-	paid, _ := fees.Sum() // with net at most spend
-	if all {
+	paid, _ := fees.Sum() // fits 64 bits, as net and the fees are at most spend
+	if spendAll {
 		net = spend - paid
 	}
 	sum, carry := bits.Add64(reserve, net-1, 0)
@@ -270,7 +273,7 @@ func (p *Pool) buyIn(r *result, spend, reserve uint64, rates pumpfees.Rates, all
 	return nil
 }
 
-// buyOut computes buy: gross = ⌈Q·out/(B−out)⌉, with the fees on top.
+// buyOut computes buy: gross = ⌈Q·out/(B−out)⌉, with the fees on top. B and Q are as in buyIn.
 func (p *Pool) buyOut(r *result, want, reserve uint64, rates pumpfees.Rates) error {
 	if want >= p.vaults[base] {
 		return fmt.Errorf("%w: it holds %d", venue.ErrNoLiquidity, p.vaults[base])
@@ -286,8 +289,8 @@ func (p *Pool) buyOut(r *result, want, reserve uint64, rates pumpfees.Rates) err
 	return nil
 }
 
-// sellIn computes sell: gross = ⌊Q·in/(B+in)⌋, less the fees. The vault must hold what is paid out;
-// the liquidity providers' fee stays in it.
+// sellIn computes sell: gross = ⌊Q·in/(B+in)⌋, less the fees. B and Q are as in buyIn. The quote
+// vault must hold what is paid out of it, which is all but the fee of the liquidity providers.
 func (p *Pool) sellIn(r *result, amount, reserve uint64, rates pumpfees.Rates) error {
 	sum, carry := bits.Add64(p.vaults[base], amount, 0)
 	if carry != 0 {
@@ -299,9 +302,9 @@ func (p *Pool) sellIn(r *result, amount, reserve uint64, rates pumpfees.Rates) e
 	if !ok || paid >= gross {
 		return fmt.Errorf("%w: the fees exceed it", venue.ErrTooSmall)
 	}
-	owed, carry := bits.Add64(p.state.protocolOwed, p.state.creators, 0)
-	real, borrow := bits.Sub64(p.vaults[quote], owed, carry)
-	if borrow != 0 || real < gross-fees.LP {
+	owed, carry := bits.Add64(p.state.protocolOwed, p.state.creatorOwed, 0)
+	held, borrow := bits.Sub64(p.vaults[quote], owed, carry)
+	if borrow != 0 || held < gross-fees.LP {
 		return fmt.Errorf("%w: the reserves that count are in part virtual", venue.ErrNoLiquidity)
 	}
 	r.in, r.out, r.gross, r.fees, r.impact = amount, gross-paid, gross, fees, arith.ImpactBps(amount, p.vaults[base])
@@ -311,14 +314,15 @@ func (p *Pool) sellIn(r *result, amount, reserve uint64, rates pumpfees.Rates) e
 // sellTries bounds the search of sellOut.
 const sellTries = 4
 
-// sellOut finds the amount whose sale gives at least want: the program has no instruction for it.
+// sellOut finds an amount of the base mint whose sale gives at least want, as the program has no
+// exact-out sale.
 func (p *Pool) sellOut(r *result, want, reserve uint64, rates pumpfees.Rates) error {
 	gross, ok := rates.Gross(want)
 	if !ok {
 		return fmt.Errorf("%w: it would take more than 64 bits", venue.ErrTooLarge)
 	}
 	// The amount sold is a whole number, so more than gross may come out, and the fees on that may
-	// round up further. Then it tries again with a little more.
+	// round up further. Then the next try is for a little more.
 	for range sellTries {
 		if gross >= reserve {
 			return fmt.Errorf("%w: it holds %d", venue.ErrNoLiquidity, reserve)

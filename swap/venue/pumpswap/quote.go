@@ -5,7 +5,8 @@ import (
 	"github.com/mintlake/mintlake/swap/venue/pumpfees"
 )
 
-// computeUnits is what a swap may use. At most 100,000 were measured, the most with cashback.
+// computeUnits is how many compute units a swap may use. At most 100,000 were measured, the most
+// with cashback.
 const computeUnits = 130_000
 
 // Discriminators of the instructions: sha256("global:buy")[:8] and so on.
@@ -70,7 +71,7 @@ var (
 	globalVolume   = venue.MustDerive(Program, []byte("global_volume_accumulator"))
 )
 
-// deriver derives addresses and keeps the last error.
+// deriver derives addresses. err is the last error.
 type deriver struct{ err error }
 
 func (d *deriver) address(seeds ...[]byte) venue.Key {
@@ -89,9 +90,9 @@ func (d *deriver) associated(owner, mint, program venue.Key) venue.Key {
 	return key
 }
 
-// accounts returns the accounts of buy and sell. Those after the declared ones depend on the coin
-// (offlinePumpAmm.ts of pump-swap-sdk 1.20.0). The program reads those of the creator only if the
-// swap pays a creator fee.
+// accounts returns the accounts of buy and sell. Behind the accounts that the interface declares
+// come more, which depend on the coin (offlinePumpAmm.ts of pump-swap-sdk 1.20.0). The program
+// reads those of the creator only if the swap pays a creator fee.
 func (p *Pool) accounts(buys, paysCreator bool, user venue.UserAccounts) ([]venue.Meta, error) {
 	s, d := &p.state, deriver{}
 	programs := [2]venue.Key{p.mints[base].Program, p.mints[quote].Program}

@@ -35,7 +35,7 @@ const (
 	configCreatorRate = 940
 	configLength      = 941
 	configPrefix      = 643
-	recipients        = 8 // of each kind; the first reserved one is apart
+	recipients        = 8 // keys of each kind, the first reserved key apart from the others
 
 	disabledBuy  = 1 << 3
 	disabledSell = 1 << 4
@@ -48,14 +48,14 @@ var (
 
 // state is a Pool account.
 type state struct {
-	creator, base, quote   venue.Key
-	baseVault, quoteVault  venue.Key
-	coinCreator            venue.Key
-	mayhem, cashback       bool
-	virtual                [2]uint64 // low, high: an i128
-	creatorRate            uint64
-	protocolOwed, creators uint64
-	short                  bool // from before the last fields: a trade of today makes it longer
+	creator, base, quote      venue.Key
+	baseVault, quoteVault     venue.Key
+	coinCreator               venue.Key
+	mayhem, cashback          bool
+	virtual                   [2]uint64 // low, high: an i128
+	creatorRate               uint64
+	protocolOwed, creatorOwed uint64
+	short                     bool // lacks the last fields: a trade makes the account longer
 }
 
 func decodeState(data []byte) (state, error) {
@@ -70,7 +70,7 @@ func decodeState(data []byte) (state, error) {
 		creator: key(poolCreator), base: key(poolBaseMint), quote: key(poolQuoteMint), baseVault: key(poolBaseVault), quoteVault: key(poolQuoteVault),
 		coinCreator: key(poolCoinCreator), mayhem: data[poolMayhem] != 0, cashback: data[poolCashback] != 0,
 		virtual: [2]uint64{number(poolVirtual), number(poolVirtual + 8)}, creatorRate: number(poolCreatorRate),
-		protocolOwed: number(poolProtocolOwed), creators: number(poolCreatorOwed), short: short,
+		protocolOwed: number(poolProtocolOwed), creatorOwed: number(poolCreatorOwed), short: short,
 	}
 	if s.base == s.quote {
 		return state{}, fmt.Errorf("%w: one mint on both sides", venue.ErrMalformed)
@@ -79,7 +79,7 @@ func decodeState(data []byte) (state, error) {
 }
 
 // priced returns the quote reserve that makes the price: what the vault holds plus the virtual
-// reserves, which may be negative. ok is false unless it is from 1 to 2^64-1.
+// reserves, which may be negative. ok is false if the reserve is not from 1 to 2^64-1.
 func (s *state) priced(vault uint64) (reserve uint64, ok bool) {
 	low, carry := bits.Add64(vault, s.virtual[0], 0)
 	high, _ := bits.Add64(0, s.virtual[1], carry)
@@ -91,7 +91,8 @@ type config struct {
 	flags byte
 	// recipient gets the protocol fee, reserved that of mayhem pools, buyback a part of it.
 	recipient, reserved, buyback venue.Key
-	creatorConfigurable          bool
+	// creatorConfigurable says that a creator rate of the pool's own counts.
+	creatorConfigurable bool
 }
 
 func decodeConfig(data []byte) (*config, error) {

@@ -9,7 +9,8 @@ import (
 
 var _ venue.Venue = Venue{}
 
-// Features of a swap. A swap without the first two buys for an exact amount of the quote mint.
+// Features of a swap. A swap without featureBuyOut and featureSale buys for an exact amount of the
+// quote mint.
 const (
 	featureBuyOut venue.Features = 1 << iota
 	featureSale
@@ -19,7 +20,8 @@ const (
 	featureMayhem
 	featureCashback
 	featureBoost
-	// FeatureMultiHop is a swap of a chain by multi_hop_swap, which older builds do not have.
+	// FeatureMultiHop says that the swap is a hop of multi_hop_swap, which older builds do not
+	// have.
 	FeatureMultiHop
 )
 
@@ -47,7 +49,8 @@ func (Venue) Programs() []venue.Key { return []venue.Key{Program, pumpfees.Progr
 
 // Trade implements venue.Traced.
 func (Venue) Trade(c venue.Call) (venue.Trade, bool) {
-	const accounts, pool, user, userBase, userQuote, amount, size = 17, 0, 1, 5, 6, 8, 24
+	const accounts, pool, user, userBase, userQuote = 17, 0, 1, 5, 6 // least number, and indexes
+	const amount, size = 8, 24                                       // offset in the data, size
 	if len(c.Accounts) < accounts || len(c.Data) < size {
 		return venue.Trade{}, false
 	}

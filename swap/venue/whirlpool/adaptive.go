@@ -37,27 +37,34 @@ const (
 const (
 	// groupWeight is what one crossed tick group adds to the accumulator.
 	groupWeight = 10_000
-	// reductionUnit is the whole of which the reduction is a part.
+	// reductionUnit is 100 % as a reduction.
 	reductionUnit = 10_000
 	// controlUnit divides control·(accumulator·group)²: 100,000·10,000².
 	controlUnit = 10_000_000_000_000
 	// mostRate is the highest fee, 10 %.
 	mostRate = 100_000
-	// mostAge is after how many seconds references are renewed in any case.
+	// mostAge is the age of the references, in seconds, beyond which they are reset in any case.
 	mostAge = 3600
 )
 
-// oracle is an Oracle account.
+// oracle is an Oracle account: the constants of an adaptive fee, and its state after the last swap.
 type oracle struct {
 	pool venue.Key
 	// enabled is the Unix second from which the pool trades.
-	enabled                  uint64
+	enabled uint64
+	// filter and decay are in seconds, see regimeAt.
 	filter, decay, reduction uint16
-	control, most            uint32
-	group, major             uint16
-	updated, majorAt         uint64
-	volatility, accumulator  uint32
-	reference                int32
+	// most is the greatest accumulator.
+	control, most uint32
+	// group is how many ticks a tick group has.
+	group, major uint16
+	// updated is the Unix second at which the references were renewed, majorAt that of the last
+	// swap that moved the price by major ticks or more.
+	updated, majorAt uint64
+	// accumulator is that of the last swap. volatility is the part of it that was kept when the
+	// references were renewed. reference is a tick group.
+	volatility, accumulator uint32
+	reference               int32
 }
 
 // decodeOracle reads an Oracle account. Constants that the program does not accept are an error.
@@ -81,19 +88,23 @@ func decodeOracle(data []byte) (*oracle, error) {
 	return o, nil
 }
 
-// regime is what becomes of the references at the start of a swap, by the time that has passed.
+// regime says what happens to the references at the start of a swap: to the tick group and the
+// volatility from which the accumulator is counted. It depends on the time since the last update.
 type regime uint8
 
-// The regimes.
 const (
+	// regimeKeep keeps the references.
 	regimeKeep regime = iota
+	// regimeReduce begins new references with a part of the accumulator.
 	regimeReduce
+	// regimeReset begins new references without volatility.
 	regimeReset
+	// regimes is the number of regimes.
 	regimes
 )
 
-// regimeAt returns the regime at a Unix second. ok is false if the oracle is of a later time: the
-// program refuses that.
+// regimeAt returns the regime at a Unix second. ok is false if the oracle was updated later than
+// that, which the program refuses.
 func (o *oracle) regimeAt(now uint64) (r regime, ok bool) {
 	last := max(o.updated, o.majorAt)
 	switch elapsed := now - last; {
@@ -110,22 +121,24 @@ func (o *oracle) regimeAt(now uint64) (r regime, ok bool) {
 	}
 }
 
-// rates walks over tick groups and tells the fee of each.
+// rates follows the price over tick groups and tells the fee in each group.
 type rates struct {
 	*oracle
+	// static is the fee without the adaptive part, in millionths.
 	static uint32
 	aToB   bool
 	// group is the tick group in which the price is.
 	group int64
-	// reference and volatility are those after the regime.
+	// reference and volatility are the references after the regime.
 	reference  int64
 	volatility uint32
-	// low and high are the first and the last group in which the accumulator is not at its most.
-	// Behind them the program does not stop at each group.
+	// low and high are the first and the last group at which the program stops. Beyond them the
+	// accumulator is at its greatest, so all groups have the same fee.
 	low, high int64
 }
 
-// newRates starts at a tick. It returns false if the program would fail.
+// newRates returns the rates at the start of a swap. tick is the pool's tick. o is nil if the fee
+// has no adaptive part.
 func newRates(o *oracle, static uint32, aToB bool, tick int32, r regime) rates {
 	w := rates{oracle: o, static: static, aToB: aToB}
 	if o == nil {
@@ -144,7 +157,7 @@ func newRates(o *oracle, static uint32, aToB bool, tick int32, r regime) rates {
 	return w
 }
 
-// rate returns the whole fee in the present group.
+// rate returns the whole fee in the present group, in millionths.
 func (w *rates) rate() uint32 {
 	if w.oracle == nil {
 		return w.static
@@ -162,9 +175,10 @@ func (w *rates) rate() uint32 {
 	return uint32(min(quotient+uint64(w.static), mostRate))
 }
 
-// bound returns how far a step may go: to the end of the tick group or, where all groups have the
-// same fee, to the next one with another. skip says that the latter holds. tick is that of the
-// bound, if it is not target.
+// bound returns the price at which a step ends on the way to target: the end of the tick group or,
+// where all groups have the same fee, the first price with another fee. It is target if that comes
+// first. skip says that the step may pass several groups. tick is the tick at the returned price,
+// unless that is target.
 func (w *rates) bound(target, liquidity arith.U128) (to arith.U128, tick int32, skip bool) {
 	switch {
 	case w.oracle == nil:
@@ -198,14 +212,14 @@ func (w *rates) bound(target, liquidity arith.U128) (to arith.U128, tick int32, 
 	return price, tick, skip
 }
 
-// advance goes to the next group after a whole step that ended at a tick.
+// advance goes on to the next group after a whole step that ended at tick. skip is that of bound.
 func (w *rates) advance(tick int32, skip bool) {
 	if w.oracle == nil {
 		return
 	}
-	ahead := int64(1)
+	direction := int64(1)
 	if w.aToB {
-		ahead = -1
+		direction = -1
 	}
 	if skip {
 		size := int64(w.oracle.group)
@@ -213,9 +227,9 @@ func (w *rates) advance(tick int32, skip bool) {
 		if !w.aToB && int64(tick)%size == 0 {
 			last--
 		}
-		if (last-w.group)*ahead > 0 {
+		if (last-w.group)*direction > 0 {
 			w.group = last
 		}
 	}
-	w.group += ahead
+	w.group += direction
 }

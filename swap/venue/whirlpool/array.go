@@ -8,12 +8,13 @@ import (
 	"github.com/mintlake/mintlake/swap/venue/arith"
 )
 
-// ticksPerArray is how many ticks an array has. Their distance is the pool's tick spacing.
+// ticksPerArray is how many ticks an array has. Two neighbouring ticks of an array are a tick
+// spacing apart.
 const ticksPerArray = 88
 
-// Layouts of a tick array. Both kinds start with their discriminator and the first tick. In the
-// fixed kind each tick has fixedTick bytes. In the dynamic kind only the initialized ones have, and
-// a bitmap tells them.
+// Layouts of a tick array. Both kinds begin with a discriminator and the start, which is the first
+// tick. In the fixed kind each tick has fixedTick bytes. In the dynamic kind an initialized tick
+// has fixedTick bytes and any other tick has one. A bitmap tells which ticks are initialized.
 const (
 	arrayStart  = 8
 	fixedTicks  = 12
@@ -23,11 +24,11 @@ const (
 	dynamicPool = 12
 	dynamicBits = 44
 	dynamicHead = 60
-	tickNet     = 1 // in a tick, behind the byte that says whether it is initialized
+	tickNet     = 1 // in a tick, after the byte that says whether it is initialized
 )
 
-// compactMark is what the compact form of an array starts with: no account of the program does. The
-// start, the pool and the ticks follow, each tick as its place and its net.
+// compactMark begins the compact form of an array; no account of the program begins with it. The
+// start and the pool follow, then the initialized ticks, each with its place and its net liquidity.
 var compactMark = [8]byte{'t', 'i', 'c', 'k', 's', 0, 0, 1}
 
 const (
@@ -36,8 +37,8 @@ const (
 	compactTick = 17
 )
 
-// tick is an initialized tick. net is what the liquidity gains when the price rises over it, in
-// two's complement. place is its index in the array.
+// tick is an initialized tick. net is by how much the liquidity changes when the price rises over
+// the tick, in two's complement. place is the tick's index in the array.
 type tick struct {
 	net   arith.U128
 	place uint8
@@ -51,7 +52,7 @@ type array struct {
 	ticks []tick
 }
 
-// decodeArray reads a tick array of either kind, or in its compact form.
+// decodeArray reads a tick array of either kind, or its compact form.
 func decodeArray(data []byte) (*array, error) {
 	if len(data) >= dynamicHead || len(data) >= compactHead && [8]byte(data) == compactMark {
 		switch [8]byte(data) {
@@ -68,6 +69,7 @@ func decodeArray(data []byte) (*array, error) {
 	return nil, fmt.Errorf("%w: a tick array of %d bytes", venue.ErrMalformed, len(data))
 }
 
+// head reads the start and the pool of a tick array. pool is the offset of the pool.
 func head(data []byte, pool int) *array {
 	return &array{pool: venue.Key(data[pool : pool+32]), start: int32(binary.LittleEndian.Uint32(data[arrayStart:]))}
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// two_hop_swap_v2 swaps over two pools. The token in the middle goes from vault to vault, so that a
-// transfer fee on it is taken once.
+// twoHopV2 is the discriminator of two_hop_swap_v2, which swaps over two pools. The token in the
+// middle goes from vault to vault, so a transfer fee on it is taken once.
 var twoHopV2 = [8]byte{0xba, 0x8f, 0xd1, 0x1d, 0xfe, 0x02, 0xc2, 0x75}
 
 var _ venue.Chained = (*Pool)(nil)
@@ -31,7 +31,8 @@ func (p *Pool) QuoteFirst(o venue.Order) (venue.Quote, error) {
 	return chained(p.Quote(o))
 }
 
-// chained marks a quote as one of a chain, whose instruction has more data than others.
+// chained marks a quote as one of a chain. It clears Accounts, as the instruction of a chain has
+// more than venue.MostData bytes.
 func chained(q venue.Quote, err error) (venue.Quote, error) {
 	q.Features |= featureTwoHop
 	q.Accounts = 0
@@ -44,6 +45,7 @@ func (p *Pool) QuoteNext(first venue.Quote, next venue.Pool) (venue.Quote, error
 	if !ok || last.program != p.program || last.address == p.address {
 		return venue.Quote{}, errChain
 	}
+	// The transfer fee of the token in the middle is taken once, by the quote of the second swap.
 	sent := first.AmountOut
 	for _, fee := range first.Fees.List() {
 		if fee.Kind == venue.FeeTransfer && fee.OnOutput {
@@ -83,7 +85,7 @@ func (p *Pool) ChainInstructions(first, second venue.Quote, next venue.Pool, lim
 	return []venue.Instruction{{Program: p.program, Data: data, Accounts: metas}}, nil
 }
 
-// hop is one swap of a chain: side is that of the mint which is sold.
+// hop is one swap of a chain. side is the index of the mint that is sold.
 type hop struct {
 	pool   *Pool
 	side   int
@@ -91,7 +93,7 @@ type hop struct {
 	oracle venue.Key
 }
 
-// locate finds the accounts of a hop that sells a mint.
+// locate sets the side and the accounts of a hop that sells the mint in.
 func (h *hop) locate(in venue.Key) (err error) {
 	if h.side, err = venue.Side(h.pool.state.mints, in); err != nil {
 		return err

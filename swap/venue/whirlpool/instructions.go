@@ -17,19 +17,19 @@ var (
 	swapV2 = [8]byte{0x2b, 0x04, 0xed, 0x0b, 0x1a, 0xc9, 0x1e, 0x62}
 )
 
-// accountsOfSwap is how many accounts swap_v2 names, the program among them.
+// accountsOfSwap is how many accounts swap_v2 names, its program among them.
 const accountsOfSwap = 16
 
-// What a swap may use of compute units: in all, for each of its steps, and for transfers of
-// Token-2022. Runs of the program used 31,000 to 55,000 with one step, and 6,000 to 10,900 for each
-// further one.
+// How many compute units a swap may use: unitsBase in any case, and more for each of its steps and
+// for each Token-2022 mint. Runs of the program used 31,000 to 55,000 with one step, and 6,000 to
+// 10,900 for each further step.
 const (
 	unitsBase  = 60_000
 	unitsStep  = 11_000
 	unitsToken = 15_000
 )
 
-// unitsOf returns what a swap of a number of steps may use.
+// unitsOf returns how many compute units a swap with a number of steps may use.
 func (p *Pool) unitsOf(steps int) uint32 {
 	units := unitsBase + unitsStep*steps
 	for _, m := range p.mints {
@@ -40,8 +40,8 @@ func (p *Pool) unitsOf(steps int) uint32 {
 	return uint32(units)
 }
 
-// arrayMetas returns the three tick arrays that a swap in a direction names. The program takes the
-// same array twice for one.
+// arrayMetas returns the three tick arrays that the instruction of a swap names. If the direction
+// has fewer arrays, the last one is repeated: the program counts it once.
 func (p *Pool) arrayMetas(aToB bool) ([]venue.Meta, error) {
 	metas := make([]venue.Meta, 0, arraysPerSwap)
 	for _, number := range p.state.sequence(aToB) {
@@ -92,15 +92,15 @@ func flag(set bool) byte {
 	return 0
 }
 
-// Trade implements venue.Traced. A swap that may end at another price than the last one is not a
-// trade, as no order can express it.
+// Trade implements venue.Traced. A swap with a price limit before the end of the range is not a
+// trade, as no order can express that it may end early.
 func (Venue) Trade(c venue.Call) (venue.Trade, bool) {
-	// In the data: amount, threshold, price limit, exact in, a to b.
+	// Offsets in the data (amount, threshold, price limit, exact in, a to b), and its size.
 	const amount, limit, exactIn, direction, size = 8, 24, 40, 41, 42
 	if len(c.Data) < size {
 		return venue.Trade{}, false
 	}
-	// Places of the user, the pool and the user's accounts.
+	// Indexes of the user, the pool and the user's token accounts.
 	user, pool, accountA, accountB := 1, 2, 3, 5
 	switch [8]byte(c.Data) {
 	case swapV1:

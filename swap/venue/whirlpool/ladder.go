@@ -8,8 +8,8 @@ import (
 	"github.com/mintlake/mintlake/swap/venue/arith"
 )
 
-// mostSteps is how many steps a swap may have: with more it might use up the 1.4 million compute
-// units of a transaction. Only pools with an adaptive fee come near.
+// mostSteps is the greatest number of steps of a swap. With more steps it might use up the 1.4
+// million compute units of a transaction. Only pools with an adaptive fee come near.
 const mostSteps = 116
 
 var (
@@ -18,40 +18,40 @@ var (
 	errEnd    = fmt.Errorf("%w: the price would leave its range", venue.ErrNoLiquidity)
 )
 
-// step is one step of a swap in one direction. The amounts are sums over this step and those before
-// it, for orders that pass its end.
+// step is one step of a swap in one direction: the price moves on with one liquidity and one fee.
+// in, out and fee are sums over this step and the steps before it, for orders that pass its end.
 type step struct {
 	to, liquidity arith.U128
 	in, out, fee  uint64
 	rate          uint32
 }
 
-// ladder is the steps of all swaps in one direction at one state and one regime of the fee. A swap
-// is a number of whole steps and one that may be partial, so a quote is a binary search and one
-// step. Immutable.
+// ladder has the steps of all swaps in one direction, at one state and one regime of the fee. A
+// swap is a number of whole steps and one that may be partial, so a quote is a binary search and
+// one step. Immutable.
 //
 // An exact-in order passes the end of a step if its rest suffices for what the step takes and the
-// fee on top: the program compares ⌊rest·(1−f)⌋ with in, which is the same as comparing rest with
+// fee on top. The program compares ⌊rest·(1−f)⌋ with in, which is the same as comparing rest with
 // in+⌈in·f/(1−f)⌉.
 type ladder struct {
 	aToB  bool
 	from  arith.U128
 	steps []step
-	// open says that the last step cannot be passed, as a number would overflow.
-	open bool
-	// end is why there are no further steps.
+	// overflows says that no order passes the last step, as a number of the program would overflow.
+	overflows bool
+	// end is why no step follows the last one.
 	end error
 }
 
-// result of a swap at the pool. in is with the fee.
+// result is the result of a swap at the pool. in includes the fee.
 type result struct {
 	in, out, fee uint64
 	price        arith.U128
-	// steps is how many the swap had.
+	// steps is the number of steps of the swap.
 	steps int
 }
 
-// swap computes an order of which amount reaches the pool, or leaves it if exactOut.
+// swap computes an order. amount is what reaches the pool, or what leaves it if exactOut.
 func (l *ladder) swap(amount uint64, exactOut bool) (result, error) {
 	last := sort.Search(len(l.steps), func(i int) bool {
 		if exactOut {
@@ -60,7 +60,7 @@ func (l *ladder) swap(amount uint64, exactOut bool) (result, error) {
 		return l.steps[i].in >= amount
 	})
 	if last == len(l.steps) {
-		if !l.open {
+		if !l.overflows {
 			return result{}, l.end
 		}
 		last--
@@ -86,7 +86,7 @@ func (l *ladder) swap(amount uint64, exactOut bool) (result, error) {
 	return r, nil
 }
 
-// add adds what a step moves. It returns false if a sum has more than 64 bits.
+// add adds what a step moves. It returns false if in or out would exceed 64 bits.
 func (r *result) add(m moved) bool {
 	in, out, taken := r.in+m.in+m.fee, r.out+m.out, m.in+m.fee
 	if taken < m.in || in < taken || out < m.out {
@@ -106,8 +106,8 @@ type climber struct {
 	sums      result
 }
 
-// climb returns the ladder of a pool's state in a direction. limit is the price at which it ends at
-// the latest.
+// climb makes the ladder of a direction and a regime. limit is the price at which the ladder ends
+// at the latest.
 func (p *Pool) climb(aToB bool, r regime, limit arith.U128) *ladder {
 	c := climber{
 		ladder: &ladder{aToB: aToB, from: p.state.price}, spacing: p.state.spacing, price: p.state.price, liquidity: p.state.liquidity,
@@ -118,7 +118,7 @@ func (p *Pool) climb(aToB bool, r regime, limit arith.U128) *ladder {
 	return c.ladder
 }
 
-// walk takes the steps to each initialized tick of the arrays, and to the end of the last array.
+// walk adds the steps to each initialized tick of the arrays, and to the end of the last array.
 func (c *climber) walk(p *Pool, limit arith.U128) {
 	numbers := p.state.sequence(c.aToB)
 	for i, number := range numbers {
@@ -128,7 +128,7 @@ func (c *climber) walk(p *Pool, limit arith.U128) {
 		}
 		last := i == len(numbers)-1
 		if tick, ends := c.edge(start, last); ends {
-			if !c.to(tick, limit, arith.U128{}) {
+			if !c.stepTo(tick, limit, arith.U128{}) {
 				return
 			}
 			break
@@ -137,10 +137,11 @@ func (c *climber) walk(p *Pool, limit arith.U128) {
 	c.end = errWindow
 }
 
-// width is how many ticks of the price an array covers.
+// width returns how many ticks an array covers.
 func (c *climber) width() int32 { return ticksPerArray * c.spacing }
 
-// edge returns the tick at which the arrays end. ends is false if there is another array behind.
+// edge returns the tick at which the array that begins at start ends in the direction. ends says
+// that no array follows: last is set, or it is the last tick of all.
 func (c *climber) edge(start int32, last bool) (tick int32, ends bool) {
 	switch {
 	case c.aToB && start <= minTick:
@@ -154,7 +155,8 @@ func (c *climber) edge(start int32, last bool) (tick int32, ends bool) {
 	}
 }
 
-// ticks takes the steps to the initialized ticks of an array. It returns false if the ladder ends.
+// ticks adds the steps to the initialized ticks of an array. from is the pool's tick. ticks returns
+// false if the ladder ends.
 func (c *climber) ticks(a *array, from int32, limit arith.U128) bool {
 	for i := range a.ticks {
 		t := &a.ticks[i]
@@ -165,15 +167,16 @@ func (c *climber) ticks(a *array, from int32, limit arith.U128) bool {
 		if c.aToB == (index > from) {
 			continue
 		}
-		if !c.to(index, limit, t.net) {
+		if !c.stepTo(index, limit, t.net) {
 			return false
 		}
 	}
 	return true
 }
 
-// to takes the steps to a tick and crosses it. It returns false if the ladder ends.
-func (c *climber) to(index int32, limit, net arith.U128) bool {
+// stepTo adds the steps to a tick and crosses it. net is the net liquidity of the tick. stepTo
+// returns false if the ladder ends.
+func (c *climber) stepTo(index int32, limit, net arith.U128) bool {
 	if c.price == limit {
 		c.end = errEnd
 		return false
@@ -210,14 +213,16 @@ func (c *climber) to(index int32, limit, net arith.U128) bool {
 	return true
 }
 
-// step adds a whole step. It returns false if nothing can pass it.
+// step adds the step to a price. It returns false if no order can pass the step.
 func (c *climber) step(to arith.U128) bool {
 	rate := c.rates.rate()
 	t := terms{liquidity: c.liquidity, from: c.price, to: to, rate: rate, aToB: c.aToB}
 	s := step{to: to, liquidity: c.liquidity, rate: rate}
 	m, ok := t.whole()
 	if !ok || !c.sums.add(m) {
-		c.open, c.end = true, errOverflow
+		c.overflows, c.end = true, errOverflow
+		// The sums are those of the step before: swap uses this step for all orders that pass the
+		// other steps.
 		s.in, s.out = c.sums.in, c.sums.out
 		c.steps = append(c.steps, s)
 		return false
@@ -228,7 +233,7 @@ func (c *climber) step(to arith.U128) bool {
 	return true
 }
 
-// cross changes the liquidity at a tick. It returns false if that has no result.
+// cross changes the liquidity at a tick. It returns false if the new liquidity is impossible.
 func (c *climber) cross(net arith.U128) bool {
 	after, change := c.liquidity.Wide(), net.Wide()
 	negative := net.Hi>>63 != 0

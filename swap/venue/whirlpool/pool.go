@@ -11,8 +11,8 @@ import (
 	"github.com/mintlake/mintlake/swap/venue/arith"
 )
 
-// held is a tick array as a pool has it. array is nil if there is no account: it has no initialized
-// ticks then.
+// held is a tick array that a pool has read. array is nil if the account does not exist: then the
+// array has no initialized ticks.
 type held struct {
 	number  int32
 	address venue.Key
@@ -26,10 +26,12 @@ type Pool struct {
 	mints            [2]*mint.Mint
 	// oracle is nil if the fee has no adaptive part.
 	oracle *oracle
-	// arrays are those of swaps in both directions, from number first on.
+	// arrays are the arrays of swaps in both directions, in the order of their numbers. The number
+	// of arrays[0] is first.
 	arrays [2 * arraysPerSwap]held
 	first  int32
-	// ladders are made at the first quote in their direction and regime.
+	// ladders has the ladders by the index of the mint that is sold and by the regime of the fee.
+	// The first quote that needs a ladder makes it.
 	ladders [2][regimes]atomic.Pointer[ladder]
 }
 
@@ -49,7 +51,7 @@ func (p *Pool) at(number int32) held {
 	return held{}
 }
 
-// ladder returns the steps of swaps in a direction at a time.
+// ladder returns the ladder of a direction for swaps at the time of clock.
 func (p *Pool) ladder(aToB bool, clock venue.Clock) (*ladder, error) {
 	r, side := regimeKeep, 1
 	if aToB {
@@ -72,14 +74,14 @@ func (p *Pool) ladder(aToB bool, clock venue.Clock) (*ladder, error) {
 	if aToB {
 		limit = minPrice
 	}
-	// Two quotes at once may both make it: they make the same.
+	// Two concurrent quotes may both make the ladder. They make the same one.
 	l := p.climb(aToB, r, limit)
 	p.ladders[side][r].Store(l)
 	return l, nil
 }
 
-// Quote implements venue.Pool. The program fills an exact-in order in part if the price reaches the
-// end of its range; such an order is refused.
+// Quote implements venue.Pool. If the price reaches the end of its range, the program fills an
+// exact-in order in part. Quote refuses such an order.
 func (p *Pool) Quote(o venue.Order) (venue.Quote, error) {
 	side, err := venue.Side(p.state.mints, o.In)
 	if err != nil {
@@ -109,7 +111,7 @@ func (p *Pool) Quote(o venue.Order) (venue.Quote, error) {
 	return q, nil
 }
 
-// describe fills what a quote tells beside its amounts.
+// describe sets what a quote tells besides its amounts.
 func (p *Pool) describe(q *venue.Quote, r *result, side int, taxed bool) {
 	q.Fees.Add(venue.FeePool, false, r.fee)
 	q.ImpactBps, q.Accounts = p.impact(r, side), accountsOfSwap
@@ -117,7 +119,8 @@ func (p *Pool) describe(q *venue.Quote, r *result, side int, taxed bool) {
 	q.Features = q.Features.With(featureExactOut, q.Order.ExactOut).With(featureAdaptiveFee, p.oracle != nil).With(featureTransferFee, taxed)
 }
 
-// impact returns how much worse than the price before the trade the swap executes, in basis points.
+// impact returns by how much a swap without fees gives less than the price before it would give, in
+// basis points.
 func (p *Pool) impact(r *result, side int) uint64 {
 	price := p.state.price.Wide()
 	var spot uint256.Int

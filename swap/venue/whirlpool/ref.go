@@ -8,7 +8,7 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// spares is how many arrays are held in each direction beyond those that a swap reads.
+// spares is how many arrays are held in each direction beyond the arrays that a swap reads.
 const spares = 2
 
 // place is a tick array of a pool.
@@ -21,17 +21,18 @@ type place struct {
 type ref struct {
 	program, address venue.Key
 	state            state
-	// places are the arrays of the window, in ascending order. Those from near to far are those
-	// that Decode needs.
+	// places are the arrays of the window and the spare ones, in ascending order. Decode needs
+	// those in places[near:far].
 	places    []place
 	near, far int
-	// oracle is zero if the fee has no adaptive part.
+	// oracle is the address of the Oracle account; zero if the fee has no adaptive part.
 	oracle venue.Key
 }
 
 var _ venue.Windowed = (*ref)(nil)
 
-// open reads a pool account. known is an older ref of the pool, or nil.
+// open reads a pool account. It reuses the addresses of known, an older ref of the pool, which may
+// be nil.
 func open(program, address venue.Key, data []byte, known *ref) (*ref, error) {
 	s, err := decodeState(data)
 	if err != nil {
@@ -66,7 +67,7 @@ func open(program, address venue.Key, data []byte, known *ref) (*ref, error) {
 	return r, err
 }
 
-// derive returns the address of an array.
+// derive returns the address of an array: that which known has, or else the derived one.
 func (r *ref) derive(number int32, known *ref) (venue.Key, error) {
 	if known != nil && known.state.spacing == r.state.spacing {
 		for i := range known.places {
@@ -103,10 +104,12 @@ func (r *ref) Depth() uint64 {
 // Accounts implements venue.Ref.
 func (r *ref) Accounts() []venue.Key { return []venue.Key{r.address} }
 
-// Own implements venue.Ref. All that a quote needs of the vaults is in the pool account.
+// Own implements venue.Ref. The vaults are not read, as all that a quote needs is in the pool
+// account.
 func (r *ref) Own() []venue.Key { return []venue.Key{r.address} }
 
-// Near implements venue.Windowed: three arrays in each direction, and an adaptive fee's oracle.
+// Near implements venue.Windowed: the arrays that swaps in both directions read, and the Oracle
+// account if the fee is adaptive.
 func (r *ref) Near() []venue.Key {
 	keys := make([]venue.Key, 0, r.far-r.near+1)
 	for _, p := range r.places[r.near:r.far] {
@@ -132,7 +135,7 @@ func (r *ref) Spare() []venue.Key {
 // Next implements venue.Windowed.
 func (r *ref) Next(data []byte) (venue.Ref, error) { return open(r.program, r.address, data, r) }
 
-// Wider implements venue.Windowed. A swap reads no more arrays.
+// Wider implements venue.Windowed. There is no wider window, as a swap reads no more arrays.
 func (r *ref) Wider() venue.Ref { return nil }
 
 // Decode implements venue.Ref.
@@ -166,7 +169,7 @@ func (r *ref) decode(accounts venue.State) (*Pool, error) {
 	return p, p.readArrays(accounts, r)
 }
 
-// readOracle reads the account of the adaptive fee.
+// readOracle reads the Oracle account of the adaptive fee.
 func (p *Pool) readOracle(accounts venue.State, key venue.Key) (err error) {
 	if p.oracle, err = venue.Config(accounts, key, p.program, decodeOracle); err != nil {
 		return err
@@ -177,8 +180,8 @@ func (p *Pool) readOracle(accounts venue.State, key venue.Key) (err error) {
 	return nil
 }
 
-// readArrays reads the tick arrays that swaps in both directions use. They are those of the account
-// as it was read, which may be newer than the one that was opened.
+// readArrays reads the tick arrays that swaps in both directions use. They follow from the pool
+// account as it is now, which may be newer than the one that r was opened with.
 func (p *Pool) readArrays(accounts venue.State, r *ref) error {
 	p.first = p.state.number(p.state.tick) - arraysPerSwap + 1
 	last := p.state.number(p.state.tick+p.state.spacing) + arraysPerSwap - 1
@@ -218,5 +221,5 @@ func (p *Pool) checkArray(a *array, number int32) error {
 	return nil
 }
 
-// pair returns the mints of a direction.
+// pair returns the mints of a swap that sells the mint of a side.
 func (p *Pool) pair(side int) venue.Pair { return venue.Pair{In: p.mints[side], Out: p.mints[1-side]} }

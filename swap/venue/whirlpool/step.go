@@ -9,41 +9,43 @@ import (
 	"github.com/mintlake/mintlake/swap/venue/arith"
 )
 
-// With liquidity L the price moves along
+// With liquidity L, a move of the price from √P₀ to √P₁ moves these amounts of tokens a and b:
 //
 //	Δa = L·2⁶⁴·(√P₁−√P₀)/(√P₀·√P₁)    Δb = L·(√P₁−√P₀)/2⁶⁴
 //
-// Selling a lowers it, selling b raises it. What the pool takes is rounded up, and what it gives is
-// rounded down (whirlpools, math/{swap_math,token_math}.rs).
+// Selling a lowers the price, selling b raises it. What the pool takes is rounded up, and what it
+// gives is rounded down (whirlpools, math/{swap_math,token_math}.rs).
 
-// feeUnit is the whole of which a fee rate is a part.
+// feeUnit is 100 % as a fee rate: rates are in millionths.
 const feeUnit = 1_000_000
 
 var errOverflow = fmt.Errorf("%w: a number of the program would overflow", venue.ErrTooLarge)
 
-// terms are what one step of a swap depends on: it goes from a price to another at most.
+// terms are what one step of a swap depends on. The step begins at the price from, and ends at the
+// price to at the latest.
 type terms struct {
 	liquidity, from, to arith.U128
-	// rate is the fee, in units of feeUnit.
+	// rate is the fee, in millionths.
 	rate uint32
 	// aToB says that a is sold, so that the price falls.
 	aToB bool
 }
 
-// moved is what a step moves. in is without the fee.
+// moved is what a step moves, and the price after it. in is without the fee.
 type moved struct {
 	in, out, fee uint64
 	price        arith.U128
 }
 
-// delta is an amount of which the program knows whether it has more than 64 bits.
+// delta is an amount of tokens. over says that it exceeds 64 bits. The program does not fail for
+// that until it needs the amount.
 type delta struct {
 	amount uint64
 	over   bool
 }
 
-// deltaA returns Δa between the step's first price and another one. The program fails if L·ΔP has
-// more than 192 bits.
+// deltaA returns Δa between the prices t.from and next, rounded up or down. The program fails if
+// L·ΔP exceeds 192 bits.
 func (t *terms) deltaA(next arith.U128, up bool) (delta, error) {
 	low, high := t.from.Wide(), next.Wide()
 	if high.Lt(&low) {
@@ -66,7 +68,7 @@ func (t *terms) deltaA(next arith.U128, up bool) (delta, error) {
 	return delta{difference.Uint64(), !difference.IsUint64()}, nil
 }
 
-// deltaB returns Δb between the step's first price and another one.
+// deltaB returns Δb between the prices t.from and next, rounded up or down.
 func (t *terms) deltaB(next arith.U128, up bool) delta {
 	low, high := t.from.Wide(), next.Wide()
 	if high.Lt(&low) {
@@ -84,7 +86,7 @@ func (t *terms) deltaB(next arith.U128, up bool) delta {
 	return delta{amount, over}
 }
 
-// takes and gives return what moves between the step's first price and another one, without fees.
+// takes returns what the pool takes between the prices t.from and next, without the fee.
 func (t *terms) takes(next arith.U128) (delta, error) {
 	if t.aToB {
 		return t.deltaA(next, true)
@@ -92,6 +94,7 @@ func (t *terms) takes(next arith.U128) (delta, error) {
 	return t.deltaB(next, true), nil
 }
 
+// gives returns what the pool gives between the prices t.from and next.
 func (t *terms) gives(next arith.U128) (delta, error) {
 	if t.aToB {
 		return t.deltaB(next, false), nil
@@ -99,8 +102,8 @@ func (t *terms) gives(next arith.U128) (delta, error) {
 	return t.deltaA(next, false)
 }
 
-// whole returns what the step moves if it reaches its end. ok is false if it cannot: a number has
-// too many bits.
+// whole returns what the step moves if it reaches its end. ok is false if it cannot reach it, as a
+// number has too many bits.
 func (t *terms) whole() (m moved, ok bool) {
 	in, err := t.takes(t.to)
 	if err != nil || in.over {
@@ -114,12 +117,13 @@ func (t *terms) whole() (m moved, ok bool) {
 	return moved{in.amount, out.amount, fee, t.to}, ok
 }
 
-// feeOn returns the fee that comes on top of an amount.
-func feeOn(in uint64, rate uint32) (uint64, bool) {
+// feeOn returns the fee that comes on top of an amount. ok is false if it exceeds 64 bits.
+func feeOn(in uint64, rate uint32) (fee uint64, ok bool) {
 	return arith.MulDivUp(in, uint64(rate), uint64(feeUnit-rate))
 }
 
-// sell returns what the step moves if it is the last of an exact-in order of which rest is left.
+// sell returns what the step moves if an exact-in order ends with it. rest is what the order has
+// left to sell.
 func (t *terms) sell(rest uint64) (moved, error) {
 	net, _ := arith.MulDiv(rest, uint64(feeUnit-t.rate), feeUnit)
 	in, err := t.takes(t.to)
@@ -155,7 +159,8 @@ func (t *terms) sell(rest uint64) (moved, error) {
 	return m, nil
 }
 
-// buy returns what the step moves if it is the last of an exact-out order of which rest is left.
+// buy returns what the step moves if an exact-out order ends with it. rest is what the order has
+// left to buy.
 func (t *terms) buy(rest uint64) (moved, error) {
 	out, err := t.gives(t.to)
 	if err != nil {
@@ -184,8 +189,9 @@ func (t *terms) buy(rest uint64) (moved, error) {
 	return m, nil
 }
 
-// after returns the price after an amount of a if ofA is set, else of b, was added to the pool or
-// taken from it. It is rounded so that the pool does not lose.
+// after returns the price after amount was added to the pool if add is set, else after it was taken
+// from the pool. The amount is of a if ofA is set, else of b. The price is rounded so that the pool
+// does not lose.
 func (t *terms) after(amount uint64, ofA, add bool) (arith.U128, error) {
 	if amount == 0 && ofA {
 		return t.from, nil

@@ -9,8 +9,8 @@ import (
 	"github.com/mintlake/mintlake/swap/venue/arith"
 )
 
-// Ticks number the prices: √P at a tick is 1.0001^(tick/2), in Q64.64. The lowest and the highest
-// price are those of these ticks (whirlpools, math/tick_math.rs).
+// Ticks number the prices: √P at a tick is 1.0001^(tick/2), in Q64.64. minTick has the lowest price
+// and maxTick the highest (whirlpools, math/tick_math.rs).
 const (
 	minTick = -443_636
 	maxTick = 443_636
@@ -20,7 +20,7 @@ const (
 var minPrice, maxPrice = priceAt(minTick), priceAt(maxTick)
 
 // fallingFactors are 2^64/1.0001^(2^(i-1)), and risingFactors are 2^96·1.0001^(2^(i-1)), with the
-// digits that the program has them in.
+// same digits as in the program.
 var (
 	fallingFactors = [19]uint64{
 		18445821805675392311, 18444899583751176498, 18443055278223354162, 18439367220385604838, 18431993317065449817, 18417254355718160513, 18387811781193591352,
@@ -43,8 +43,8 @@ func decimals(digits ...string) (numbers [19]uint256.Int) {
 	return numbers
 }
 
-// priceAt returns √P at a tick from minTick to maxTick: the product of the factors of the bits of
-// the tick's distance from 0, each multiplication rounded down.
+// priceAt returns √P at a tick from minTick to maxTick. It is the product of the factors for the
+// bits of the tick's distance from 0, each multiplication rounded down.
 func priceAt(tick int32) arith.U128 {
 	if tick < 0 {
 		return fallingPrice(uint32(-tick))
@@ -74,8 +74,9 @@ func fallingPrice(distance uint32) arith.U128 {
 	return ratio
 }
 
-// tickAt returns the highest tick whose price is not above one from minPrice to maxPrice. The
-// logarithm is an estimate; what decides is the comparison with whole numbers.
+// tickAt returns the highest tick whose price is not above price, which is from minPrice to
+// maxPrice. A logarithm of floating-point numbers gives an estimate, and comparisons of whole
+// numbers correct it.
 func tickAt(price arith.U128) int32 {
 	ratio := float64(price.Hi) + float64(price.Lo)*0x1p-64
 	tick := min(max(int32(2*math.Log(ratio)/math.Log(1.0001)), minTick), maxTick)
@@ -88,7 +89,7 @@ func tickAt(price arith.U128) int32 {
 	return tick
 }
 
-// floorDiv returns a/b rounded down; b is above 0.
+// floorDiv returns a/b rounded down. b is above 0.
 func floorDiv(a, b int64) int64 {
 	if a%b >= 0 {
 		return a / b

@@ -29,7 +29,8 @@ func (Venue) Programs() []venue.Key { return []venue.Key{Program} }
 // Proof implements venue.Traced.
 func (Venue) Proof() venue.Proof { return venue.ProofExecution }
 
-// unlimited returns whether a price limit is none, or the last price of the direction.
+// unlimited returns whether the price limit in data does not limit a swap: it is 0, or the last
+// price of the direction.
 func unlimited(data []byte, aToB bool) bool {
 	limit := arith.Read128(data)
 	if aToB {

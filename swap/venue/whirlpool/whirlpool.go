@@ -5,9 +5,9 @@
 // Guarantees: decoding and arithmetic are pure and never panic; a swap reads three tick arrays, and
 // an order that needs more is refused.
 //
-// Written from the account layouts and the formulas, and held against runs of the program (the test
-// vectors). There is nothing here of the repository's library for quotes, whose licence excludes
-// aggregators.
+// The code is written from the account layouts and the formulas, and checked against runs of the
+// program (the test vectors). Nothing here is taken from the library for quotes in the program's
+// repository, whose licence excludes aggregators.
 package whirlpool
 
 import (
@@ -19,10 +19,10 @@ import (
 	"github.com/mintlake/mintlake/swap/venue/arith"
 )
 
-// Name of the venue, as in the swaps table.
+// Name is the name of the venue in the swaps table.
 const Name = "orca_whirlpool"
 
-// Program id of Whirlpool.
+// Program is the program id of Whirlpool.
 var Program = pubkey.MustParse("whirLbMiicVdio4qvUfM5KAg6Ct8VwpYzGff3uctyCc")
 
 var (
@@ -83,7 +83,7 @@ func (Venue) Open(address venue.Key, data []byte, _ ...venue.Key) (venue.Ref, er
 type state struct {
 	mints, vaults [2]venue.Key
 	// spacing is the distance of ticks that can be initialized. rate is the fee without the
-	// adaptive part, in units of feeUnit.
+	// adaptive part, in millionths.
 	spacing int32
 	rate    uint32
 	// adaptive says that the fee has an adaptive part.
@@ -110,7 +110,7 @@ func decodeState(data []byte) (state, error) {
 }
 
 // check returns an error for a price that is impossible. After a swap that ended at an initialized
-// tick the tick may be one lower than that of the price.
+// tick, the pool's tick may be one lower than the tick of its price.
 func (s *state) check() error {
 	if s.spacing == 0 || s.tick < minTick-1 || s.tick > maxTick || s.price.Less(minPrice) || maxPrice.Less(s.price) {
 		return fmt.Errorf("%w: a price out of range", venue.ErrMalformed)
@@ -126,7 +126,7 @@ func (s *state) number(tick int32) int32 {
 	return int32(floorDiv(int64(tick), int64(ticksPerArray*s.spacing)))
 }
 
-// exists returns whether the program accepts an array of a number.
+// exists returns whether the program accepts an array with this number.
 func (s *state) exists(number int32) bool {
 	return number >= s.number(minTick) && number <= s.number(maxTick)
 }
@@ -134,15 +134,16 @@ func (s *state) exists(number int32) bool {
 // arraysPerSwap is how many tick arrays a swap reads at most.
 const arraysPerSwap = 3
 
-// sequence returns the numbers of the tick arrays of a swap in a direction (util/sparse_swap.rs). A
-// rising price looks for ticks from one spacing above on. It is empty if there are none.
+// sequence returns the numbers of the tick arrays that a swap in a direction reads, in the order of
+// the swap (util/sparse_swap.rs). A swap with a rising price begins with the array of the tick that
+// is one spacing higher. The result is empty if the direction has no arrays.
 func (s *state) sequence(aToB bool) []int32 {
-	from, ahead := s.tick, int32(-1)
+	from, direction := s.tick, int32(-1)
 	if !aToB {
-		from, ahead = from+s.spacing, 1
+		from, direction = from+s.spacing, 1
 	}
 	numbers := make([]int32, 0, arraysPerSwap)
-	for i, n := 0, s.number(from); i < arraysPerSwap; i, n = i+1, n+ahead {
+	for i, n := 0, s.number(from); i < arraysPerSwap; i, n = i+1, n+direction {
 		if s.exists(n) {
 			numbers = append(numbers, n)
 		}
