@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http/httptest"
@@ -91,8 +92,7 @@ func killNode(r *scheduleRun, f scheduledFault) {
 // milliseconds the node does not handle signals yet: then SIGTERM itself ends it. (SIGINT would be
 // lost in this time where the tests run in the background of a shell, which ignores it for them.)
 func stopNode(r *scheduleRun, f scheduledFault) {
-	if !exited(r.up) {
-		require.NoError(r.t, r.up.cmd.Process.Signal(syscall.SIGTERM))
+	if !exited(r.up) && r.signal(syscall.SIGTERM) {
 		code := r.up.end()
 		notBegun := r.up.cmd.ProcessState.Sys().(syscall.WaitStatus).Signaled() && r.up.log() == ""
 		require.True(r.t, code == 0 || notBegun || r.mayEnd, "exit code %d\n%s", code, r.up.log())
@@ -102,9 +102,21 @@ func stopNode(r *scheduleRun, f scheduledFault) {
 }
 
 func freezeNode(r *scheduleRun, f scheduledFault) {
-	r.up.freeze()
-	time.Sleep(f.hold)
-	r.up.thaw()
+	if r.signal(syscall.SIGSTOP) {
+		time.Sleep(f.hold)
+		r.signal(syscall.SIGCONT)
+	}
+}
+
+// signal sends a signal to the node. It returns false if the node has ended by itself, as it may
+// after some faults.
+func (r *scheduleRun) signal(s os.Signal) bool {
+	err := r.up.cmd.Process.Signal(s)
+	if r.mayEnd && errors.Is(err, os.ErrProcessDone) {
+		return false
+	}
+	require.NoError(r.t, err)
+	return true
 }
 
 // killChild kills one process that the node has started: ClickHouse, or a decoder of images.
