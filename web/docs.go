@@ -7,15 +7,15 @@ import (
 	"regexp"
 )
 
-// firstPage is the page of /docs itself; ?page= names another one.
+// firstPage is the page of /docs without ?page=.
 const firstPage = "apis"
 
 var pageName = regexp.MustCompile(`^[a-z-]{1,40}$`)
 
-// Docs serves the documentation of the APIs: the pages of explorer/docs/pages.mjs, each by its name
-// in ?page=, without one the first. A page that is not there is answered with status 404 and the
-// first page. Handler serves the files that they load. Docs returns nil in a binary that was built
-// without `make web`.
+// Docs serves the documentation of the APIs: the pages of explorer/docs/pages.mjs. ?page= has the
+// name of a page; without it the first page is served. A page that is not there is answered with
+// status 404 and the first page. Handler serves the files that they load. Docs returns nil in a
+// binary that was built without `make web`.
 func Docs(links Links) http.Handler {
 	first, err := fs.ReadFile(dist, docsFile(firstPage))
 	if err != nil {

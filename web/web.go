@@ -37,16 +37,16 @@ const (
 	chainMeta = `<meta name="mintlake-chain" content="`
 )
 
-// Links are the addresses of others that the pages name: scheme, host and port only.
+// Links are the addresses of other servers that the pages name: scheme, host and port only.
 type Links struct {
 	// Swap returns the swap API's address for browsers, or "" if there is none. It may be nil.
 	Swap func() string
-	// Chain is an explorer of the chain, whose pages are /address/ADDRESS and /tx/SIGNATURE.
-	// Without one, nothing leads there.
+	// Chain is an explorer of the chain, whose pages are /address/ADDRESS and /tx/SIGNATURE. If it
+	// is empty, the pages have no such links.
 	Chain string
 }
 
-// swapURL is Swap, or a function that returns "".
+// swapURL returns Swap, or a function that returns "" if Swap is nil.
 func (l Links) swapURL() func() string {
 	if l.Swap == nil {
 		return func() string { return "" }

@@ -12,8 +12,8 @@ import (
 	"github.com/mintlake/mintlake/internal/tlsclient"
 )
 
-// TLSConfig has the files and the name for connections with TLS. It needs a data source name that
-// asks for TLS.
+// TLSConfig has the files and the server name for connections with TLS. All fields must be empty if
+// the data source name does not ask for TLS.
 type TLSConfig struct {
 	CAFile     string `koanf:"ca_file" usage:"PEM file of the authorities that sign ClickHouse's certificates; empty: those of the system"`
 	CertFile   string `koanf:"cert_file" usage:"PEM file of this client's certificate, where ClickHouse asks for one"`
@@ -21,27 +21,29 @@ type TLSConfig struct {
 	ServerName string `koanf:"server_name" usage:"name that ClickHouse's certificates must hold; empty: the host of each address"`
 }
 
-// AccessConfig has what a data source name should not hold (the password) or cannot say (TLS
-// files).
+// AccessConfig has the login and the TLS settings. A data source name should not hold a password,
+// and it cannot name the files of TLS.
 type AccessConfig struct {
 	Username, Password string
 	TLS                TLSConfig
 }
 
-// Access has login, TLS settings and the known hosts of a ClickHouse outside this process. All
-// connections of a process share one Access: if one connection finds that a host is away, the
+// Access has the login, the TLS settings and the known hosts of a ClickHouse outside this process.
+// All connections of a process share one Access: if one connection finds that a host is away, the
 // others try that host last.
 type Access struct {
 	cfg   AccessConfig
 	hosts *hosts
 }
 
-// NewAccess reads no file yet. logger may be nil.
+// NewAccess returns an Access with these settings. It reads no file yet. If logger is nil, nothing
+// is logged.
 func NewAccess(cfg AccessConfig, logger *slog.Logger) *Access {
 	return &Access{cfg: cfg, hosts: newHosts(logger)}
 }
 
-// WithAccess uses these settings. Nil changes nothing.
+// WithAccess makes Open use the login, the TLS settings and the known hosts of access. Nil changes
+// nothing.
 func WithAccess(access *Access) Option {
 	return func(o *options) {
 		if access != nil {
@@ -60,8 +62,8 @@ func (a *Access) Check(dsn string) error {
 	return a.apply(o)
 }
 
-// apply adds login and TLS to o. Each may be given here or in the data source name, but not
-// differently in both.
+// apply adds the login and TLS to o. The user name and the password may each be in a.cfg or in the
+// data source name. Different values in both are an error.
 func (a *Access) apply(o *ch.Options) error {
 	var problems []error
 	set := func(key string, value string, into *string) {

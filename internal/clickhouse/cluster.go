@@ -11,15 +11,16 @@ import (
 
 // Arguments of Replicated engines: the path of a table's state in Keeper, and the name of the
 // replica there. ClickHouse replaces {shard}, {replica}, {database} and {table}. Servers with the
-// same path share their rows: those of one shard (replicaOfShard), or all servers.
+// same path share their rows. With replicaOfShard these are the servers of one shard, with the
+// other two constants all servers of the cluster.
 const (
 	replicaOfShard  = "'/clickhouse/tables/{shard}/{database}/{table}', '{replica}'"
 	replicaOfWhole  = "'/clickhouse/tables/{database}/{table}', '{shard}-{replica}'"
 	replicaOfRecord = "'/clickhouse/tables/{database}/" + MigrationsTable + "', '{shard}-{replica}'"
 )
 
-// Everywhere is the value in Options.Sharding of a small table of which every server of a cluster
-// has all rows.
+// Everywhere is the value in Options.Sharding for a small table: every server of a cluster has all
+// rows of it.
 const Everywhere = "everywhere"
 
 // LocalTable returns the name of the table with the rows of one shard. Under the table's own name
@@ -61,9 +62,9 @@ func (o Options) spread(statements []string) ([]string, error) {
 }
 
 // spreadTable returns the statements that create one table in a cluster. rest is the CREATE
-// statement behind its first line.
+// statement after its first line.
 func (o Options) spreadTable(database, table, onCluster, rest string) ([]string, error) {
-	switch by := o.Sharding[table]; by {
+	switch shardingKey := o.Sharding[table]; shardingKey {
 	case "":
 		return nil, fmt.Errorf("table %s has no sharding key: a cluster needs one", table)
 	case Everywhere:
@@ -73,15 +74,16 @@ func (o Options) spreadTable(database, table, onCluster, rest string) ([]string,
 		return []string{
 			"CREATE TABLE IF NOT EXISTS " + database + "." + local + " " + onCluster + "\n" + rest,
 			fmt.Sprintf("CREATE TABLE IF NOT EXISTS %[1]s.%[2]s %[3]s\nAS %[1]s.%[4]s\nENGINE = Distributed('%[5]s', '%[1]s', '%[4]s', %[6]s)\n"+
-				"COMMENT 'All shards of %[4]s'", database, table, onCluster, local, o.Cluster, by),
+				"COMMENT 'All shards of %[4]s'", database, table, onCluster, local, o.Cluster, shardingKey),
 		}, nil
 	}
 }
 
 // clusterSettings are added to every query to a cluster.
 var clusterSettings = ch.Settings{
-	// An insert is acknowledged when the shards have the rows. By default it would be when this
-	// server has queued them, but offsets are committed after the acknowledgement.
+	// An insert is acknowledged when the shards have the rows. By default it is acknowledged when
+	// this server has queued them. That is too early: offsets of Kafka are committed after the
+	// acknowledgement.
 	"distributed_foreground_insert": 1,
 	// A room reads what it wrote a moment ago, and replicas lag behind each other. So all clients
 	// use the first replica of a shard that answers.

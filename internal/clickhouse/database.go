@@ -7,9 +7,9 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// DatabaseID returns the identity of a database, which no other has: not even one of the same name
-// that is made later, or is restored from its backup. It is empty if the database's engine gives
-// none.
+// DatabaseID returns the UUID of a database. No other database has the same, not even one that is
+// made later under the same name or is restored from a backup. It is empty if the database's engine
+// gives no UUID.
 func DatabaseID(ctx context.Context, conn driver.Conn, database string) (id string, err error) {
 	err = conn.QueryRow(ctx, "SELECT if(empty(uuid), '', toString(uuid)) FROM system.databases WHERE name = ?", database).Scan(&id)
 	if err != nil {

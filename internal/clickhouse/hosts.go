@@ -65,12 +65,12 @@ func (e *hostsError) Error() string {
 // Unwrap implements error.
 func (e *hostsError) Unwrap() []error { return e.failures }
 
-// hosts connects to the first host that answers, and remembers those that did not.
+// hosts connects to the first host that answers, and remembers the hosts that did not answer.
 type hosts struct {
 	logger *slog.Logger
 
 	mu   sync.Mutex
-	away map[string]time.Time // when a host failed last, by address
+	away map[string]time.Time // when each host that is away failed last, by address
 }
 
 func newHosts(logger *slog.Logger) *hosts {
@@ -88,8 +88,8 @@ func (h *hosts) dial(ctx context.Context, connID int, opt *ch.Options, dial ch.D
 	for i, addr := range order {
 		result, err := dialWithin(ctx, addr, opt, len(order)-i, dial)
 		if err == nil {
-			h.back(addr)
-			h.tell(order[:i], failed.failures, addr)
+			h.noteBack(addr)
+			h.noteAway(order[:i], failed.failures, addr)
 			return result, nil
 		}
 		failed.failures = append(failed.failures, explain(addr, opt, err))
@@ -140,9 +140,9 @@ func (h *hosts) order(connID int, opt *ch.Options) []string {
 	return append(first, last...)
 }
 
-// tell notes the hosts that failed before another one answered. It logs each that was not away
-// before.
-func (h *hosts) tell(addrs []string, failures []error, used string) {
+// noteAway notes that the hosts addrs failed before the host used answered. It logs each host that
+// was not away before.
+func (h *hosts) noteAway(addrs []string, failures []error, used string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for i, addr := range addrs {
@@ -154,8 +154,8 @@ func (h *hosts) tell(addrs []string, failures []error, used string) {
 	}
 }
 
-// back notes that a host answers.
-func (h *hosts) back(addr string) {
+// noteBack notes that a host answers.
+func (h *hosts) noteBack(addr string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if _, known := h.away[addr]; known {
@@ -172,8 +172,8 @@ const (
 	codeAuthenticationFailed = 516
 )
 
-// explain adds to a failed connection what an operator can do about it. If it may pass by itself,
-// it adds only the host's name.
+// explain adds to the error of a failed connection what an operator can do about it. An error that
+// may pass by itself gets only the host's address.
 func explain(addr string, opt *ch.Options, err error) error {
 	if advice := advise(addr, opt, err); advice != "" {
 		return &AccessError{Addr: addr, Advice: advice, Err: err}
@@ -184,7 +184,8 @@ func explain(addr string, opt *ch.Options, err error) error {
 	return fmt.Errorf("clickhouse at %s: %w", addr, err)
 }
 
-// advise returns what an operator can do about err; empty if it may pass by itself.
+// advise returns what an operator can do about err. It returns an empty string if err may pass by
+// itself.
 func advise(addr string, opt *ch.Options, err error) string {
 	if refusedLogin(err) {
 		return "the login is refused: see user and password of clickhouse.dsn, or clickhouse.username and clickhouse.password"
@@ -200,9 +201,9 @@ func advise(addr string, opt *ch.Options, err error) string {
 	var silent net.Error
 	switch {
 	case errors.As(err, &op) && op.Op == "dial", errors.Is(err, context.Canceled):
-		return "" // no connection
+		return "" // there was no connection: nothing listens there, or nobody waits any more
 	case opt.Protocol == ch.HTTP && (errors.As(err, &silent) && silent.Timeout() || errors.Is(err, context.DeadlineExceeded)):
-		return "" // the server is busy; a native client may also wait for an HTTP port, see below
+		return "" // an HTTP server is busy; a native client may be at an HTTP port, see below
 	case tlsclient.Speaks(addr):
 		return "this port seems to want TLS: clickhouse.dsn must be https://…, or clickhouse://…?secure=true"
 	case opt.Protocol == ch.Native && tlsclient.SpeaksHTTP(addr):
@@ -234,7 +235,7 @@ func adviseTLS(err error) string {
 	return ""
 }
 
-// refusedLogin reports whether ClickHouse refused the login, or a proxy in front of it.
+// refusedLogin reports whether ClickHouse, or a proxy in front of it, refused the login.
 func refusedLogin(err error) bool {
 	var exception *ch.Exception
 	if errors.As(err, &exception) {

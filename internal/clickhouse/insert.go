@@ -9,8 +9,9 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// Insert sends one block of rows, which fill appends, to columns of a table; table is
-// database.table. Errors wrap the driver's, so that Retryable can judge them.
+// Insert inserts one batch of rows into columns of a table. fill appends the rows to the batch.
+// table has the form database.table. Errors wrap those of the driver, so that Retryable can judge
+// them.
 func Insert(ctx context.Context, conn driver.Conn, table string, columns []Column, fill func(driver.Batch) error) error {
 	batch, err := conn.PrepareBatch(withTypes(ctx, columns), "INSERT INTO "+table+" ("+strings.Join(Names(columns), ", ")+")")
 	if err != nil {
@@ -26,8 +27,8 @@ func Insert(ctx context.Context, conn driver.Conn, table string, columns []Colum
 	return nil
 }
 
-// InsertRows does the same for a table of a database; fill calls add for each of count rows.
-// Without rows it does nothing. Errors name the table.
+// InsertRows inserts count rows into columns of a table. fill calls add once for each row. If count
+// is 0, InsertRows does nothing. Errors name the table, and wrap those of the driver.
 func InsertRows(ctx context.Context, conn driver.Conn, database, table string, columns []Column, count int, fill func(add func(...any) error) error) error {
 	if count == 0 {
 		return nil
@@ -39,8 +40,8 @@ func InsertRows(ctx context.Context, conn driver.Conn, database, table string, c
 	return nil
 }
 
-// withTypes tells the driver the types of the columns of an INSERT over HTTP. Otherwise it asks the
-// server for them before each one.
+// withTypes tells the driver the types of the columns of an INSERT over HTTP. Without them the
+// driver asks the server for the types before each INSERT.
 func withTypes(ctx context.Context, columns []Column) context.Context {
 	known := make([]clickhouse.ColumnNameAndType, len(columns))
 	for i, column := range columns {

@@ -23,9 +23,10 @@ const (
 )
 
 // WithWriteLimit gives every write a limit of its own. A write is an Exec, or a batch from
-// PrepareBatch to its end. Reads keep the read timeout, which is raised to the longer of limit and
-// LongestWriteLimit if it is shorter. After the limit the call returns ErrWriteLimit and drops the
-// connection, and the server kills the query because its client is gone.
+// PrepareBatch until it is sent, aborted or closed. The read timeout still bounds reads. It would
+// also end writes, so it is raised to at least limit and LongestWriteLimit. After the limit the
+// call returns ErrWriteLimit and drops the connection, and the server kills the query because its
+// client is gone.
 func WithWriteLimit(limit time.Duration) Option {
 	return func(o *options) {
 		o.writeLimit = limit
@@ -35,9 +36,9 @@ func WithWriteLimit(limit time.Duration) Option {
 
 type attemptKey struct{}
 
-// WithAttempt returns a context for writes that has the number of the attempt, from 0. Each attempt
-// may take twice as long as the one before, up to LongestWriteLimit. So a stall costs only one
-// limit, and a machine that is too slow for the limit does not fail for ever.
+// WithAttempt returns a context for writes that has the number of the attempt, which begins at 0.
+// Each attempt may take twice as long as the one before, up to LongestWriteLimit. So a stall costs
+// only one limit, and a machine that is too slow for the limit does not fail for ever.
 func WithAttempt(ctx context.Context, attempt int) context.Context {
 	return context.WithValue(ctx, attemptKey{}, attempt)
 }
@@ -83,7 +84,7 @@ func (c *limited) PrepareBatch(ctx context.Context, query string, opts ...driver
 	return &limitedBatch{Batch: batch, cancel: cancel, explain: explain}, nil
 }
 
-// limitedBatch is a batch whose time stops when it is sent, aborted or closed.
+// limitedBatch is a batch whose limit ends when the batch is sent, aborted or closed.
 type limitedBatch struct {
 	driver.Batch
 	cancel  context.CancelFunc
@@ -111,7 +112,7 @@ func (b *limitedBatch) Close() error {
 	return b.Batch.Close()
 }
 
-// options are the driver's options and our own.
+// options has the driver's options and those of this package.
 type options struct {
 	driver     *ch.Options
 	access     *Access

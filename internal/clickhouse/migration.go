@@ -60,9 +60,10 @@ func loadMigrations(files fs.FS) ([]migration, error) {
 	return all, nil
 }
 
-// Options of Migrate.
+// Options are the options of Migrate.
 type Options struct {
-	// Database is created if it is missing. Letters, digits and underscore.
+	// Database is the name of the database: letters, digits and underscores. Migrate creates the
+	// database if it is missing.
 	Database string
 	// Cluster is the name of the ClickHouse cluster; empty for one machine.
 	Cluster string
@@ -108,8 +109,8 @@ func (o Options) engine(name string, args ...string) (string, error) {
 	return name + "(" + strings.Join(args, ", ") + ")", nil
 }
 
-// statements renders the file's template and splits it into statements. In a cluster they are those
-// of spread.
+// statements renders the file's template and splits it into statements. In a cluster, spread then
+// turns them into the statements for a cluster.
 func (m migration) statements(o Options) ([]string, error) {
 	t, err := template.New(m.name).Option("missingkey=error").Funcs(template.FuncMap{"engine": o.engine, "onCluster": o.onCluster}).Parse(m.text)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// Named is the argument for {name:Type} in a query. Numbers are sent as text, and a time in UTC to
-// the second, as DateTime takes it.
+// Named returns the argument for {name:Type} in a query. A number is sent as text. A time is sent
+// in UTC and without fractions of a second, which is what DateTime takes.
 func Named(name string, value any) driver.NamedValue {
 	switch of := value.(type) {
 	case uint64:

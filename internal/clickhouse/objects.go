@@ -15,8 +15,8 @@ import (
 // ErrMissingTable says that a table which an applied migration made is not there.
 var ErrMissingTable = errors.New("a table is missing")
 
-// object is a table, view or dictionary. statements are its last CREATE and each ALTER after that:
-// they make it as it should be.
+// object is a table, view or dictionary. statements are its last CREATE and each ALTER after that.
+// They make the object anew.
 type object struct {
 	table      bool
 	migration  string
@@ -25,7 +25,8 @@ type object struct {
 
 var objectStatement = regexp.MustCompile(`(?is)^\s*(CREATE|ALTER|DROP)\s+(?:OR\s+REPLACE\s+)?(TABLE|VIEW|DICTIONARY)\s+(?:IF\s+(?:NOT\s+)?EXISTS\s+)?\w+\.(\w+)`)
 
-// objects returns by name what exists after the migrations.
+// objects returns the tables, views and dictionaries that exist after the migrations, by name.
+// rendered has the statements of each migration.
 func objects(migrations []migration, rendered [][]string) map[string]*object {
 	all := map[string]*object{}
 	for i, statements := range rendered {
@@ -51,8 +52,8 @@ func objects(migrations []migration, rendered [][]string) map[string]*object {
 }
 
 // mend makes the missing views and dictionaries of applied migrations again: if a view's file is
-// gone, ClickHouse starts without it and without an error. It returns what it made. A missing table
-// is an error, as its rows are lost.
+// gone, ClickHouse starts without it and without an error. made has a text for each of them. A
+// missing table is an error, because its rows are lost.
 func mend(ctx context.Context, conn driver.Conn, migrations []migration, rendered [][]string, opt Options) (made []string, err error) {
 	expected := objects(migrations, rendered)
 	if len(expected) == 0 {

@@ -51,8 +51,8 @@ func WithReadTimeout(d time.Duration) Option { return func(o *options) { o.drive
 // (native) or http://host:8123/database?…. A parameter in dsn wins over the defaults of this
 // package, an option over both. There is always a timeout.
 //
-// https:// and clickhouse://…?secure=true use TLS. dsn may name several hosts, host:port,host:port:
-// the first that answers is used; see hosts.
+// https:// and clickhouse://…?secure=true use TLS. dsn may name several hosts, host:port,host:port.
+// The first host that answers is used.
 func Open(ctx context.Context, dsn string, opts ...Option) (driver.Conn, error) {
 	o, err := parseDSN(dsn)
 	if err != nil {
@@ -89,7 +89,7 @@ func parseDSN(dsn string) (*ch.Options, error) {
 	var o *ch.Options
 	var err error
 	switch scheme, _, _ := strings.Cut(dsn, "://"); scheme {
-	case "clickhouse", "http", "https": // clickhouse-go takes any other for its native protocol
+	case "clickhouse", "http", "https": // clickhouse-go takes other schemes for its native protocol
 		o, err = ch.ParseDSN(secureDSN(dsn))
 	default:
 		err = errors.New("unknown scheme")

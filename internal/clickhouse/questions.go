@@ -39,7 +39,7 @@ type Questions struct {
 	conn driver.Conn
 }
 
-// NewQuestions does no I/O.
+// NewQuestions returns Questions that connect by open. It does no I/O.
 func NewQuestions(open func(ctx context.Context) (driver.Conn, error), bounds Bounds) *Questions {
 	return &Questions{open: open, bounds: bounds, turns: semaphore.NewWeighted(int64(bounds.Concurrent))}
 }
@@ -75,8 +75,8 @@ func (q *Questions) connection(ctx context.Context) (driver.Conn, error) {
 // there is no answer within Bounds.Time, ctx ends during the wait, or the failure is retryable:
 // then it may help to ask again later.
 func (q *Questions) Ask(ctx context.Context, read func(ctx context.Context, conn driver.Conn) error) error {
-	// A server that hangs does not keep max_execution_time. For a server that works, clickhouse-go
-	// raises it to 5 s more than what is left here.
+	// This timeout is for a server that hangs and does not keep max_execution_time. For a server
+	// that works, clickhouse-go sets max_execution_time to the time that is left here and 5 s more.
 	ctx, cancel := context.WithTimeout(ctx, q.bounds.Time)
 	defer cancel()
 	if q.turns.Acquire(ctx, 1) != nil {

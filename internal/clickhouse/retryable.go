@@ -17,7 +17,7 @@ import (
 
 // Retryable reports whether the same request may succeed later without any change: the connection
 // broke, the server lacks memory or another resource, or a replica or Keeper is away. Everything
-// else, such as a wrong query or a wrong block, is permanent. Retryable decides by types and by
+// else, such as a wrong query or wrong rows, is permanent. Retryable decides by types and by
 // ClickHouse's error codes, never by message text. A request that may have been executed is
 // retryable too, so an insert must be safe to repeat. A cancelled context is not retryable: the
 // caller wants to stop.
@@ -107,7 +107,8 @@ func retryableCode(code int32) (name string, ok bool) {
 		{242, "TABLE_IS_READ_ONLY"},
 		{243, "NOT_ENOUGH_SPACE"},
 		{244, "UNEXPECTED_ZOOKEEPER_ERROR"},
-		// A part that a full disk left without rows: the next start of the engine detaches it.
+		// A full disk may leave a part without its rows. The next start of the engine detaches the
+		// part.
 		{246, "CORRUPTED_DATA"},
 		{252, "TOO_MANY_PARTS"},
 		{254, "NO_ACTIVE_REPLICAS"},
@@ -118,7 +119,8 @@ func retryableCode(code int32) (name string, ok bool) {
 		{319, "UNKNOWN_STATUS_OF_INSERT"},
 		{341, "UNFINISHED"},
 		{369, "ALL_REPLICAS_ARE_STALE"},
-		// By an operator or a server that stops. A client that cancels sees its context's error.
+		// An operator or a stopping server cancelled it. A client that cancels gets its context's
+		// error.
 		{394, "QUERY_WAS_CANCELLED"},
 		{439, "CANNOT_SCHEDULE_TASK"},
 		{473, "DEADLOCK_AVOIDED"},

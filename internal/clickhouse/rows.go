@@ -23,7 +23,7 @@ func Each(ctx context.Context, conn driver.Conn, visit func(driver.Rows) error, 
 	return rows.Err()
 }
 
-// List returns the rows of a query's answer, in order, each as scan reads it.
+// List returns the rows of a query's answer, in order. scan reads one row into a T.
 func List[T any](ctx context.Context, conn driver.Conn, scan func(driver.Rows, *T) error, query string, args ...any) ([]T, error) {
 	var list []T
 	err := Each(ctx, conn, func(rows driver.Rows) error {

@@ -10,8 +10,8 @@
 //
 // A key that is tagged `secret:"true"` has a companion with `_file` behind its name, which names a
 // file that holds the value, as Docker and Kubernetes mount secrets: `geyser.token_file`,
-// MINTLAKE_GEYSER_TOKEN_FILE, --geyser-token-file. The file of a list holds a value a line. Of a
-// key that is tagged `secret:"url"`, Dump shows scheme and host.
+// MINTLAKE_GEYSER_TOKEN_FILE, --geyser-token-file. The file of a list holds one value a line. If a
+// key is tagged `secret:"url"`, Dump shows the scheme and the host of its value.
 package config
 
 import (
@@ -34,7 +34,7 @@ import (
 	"github.com/mintlake/mintlake/internal/nearest"
 )
 
-// fileSuffix is what a secret's key and the key of its file differ by.
+// fileSuffix ends the key that names a secret's file.
 const fileSuffix = "_file"
 
 // EnvPrefix begins the name of every environment variable of Mintlake.
@@ -45,7 +45,7 @@ type key struct {
 	path   string
 	usage  string
 	secret bool
-	url    bool // of a secret: it is a URL
+	url    bool // the secret is a URL
 	value  reflect.Value
 }
 
@@ -90,8 +90,8 @@ func keys(target any) []key {
 	return list
 }
 
-// SettingAnnotation is an annotation of the flags of settings, by which they are told from a
-// command's own.
+// SettingAnnotation is an annotation of each flag that AddFlags registers. A command's own flags do
+// not have it.
 const SettingAnnotation = "mintlake_setting"
 
 // AddFlags registers a flag for each key of defaults, a pointer to a struct. It panics if a field
@@ -173,7 +173,7 @@ func Load(target any, path string, environ []string, flags *pflag.FlagSet) error
 	}
 	for _, leaf := range list {
 		if flag := flags.Lookup(leaf.flag()); fromEnv[leaf.path] != nil || flag != nil && flag.Changed {
-			delete(lines, leaf.path) // the file's value is overruled
+			delete(lines, leaf.path) // the value in the file is not used
 		}
 	}
 	if err := errors.Join(readSecrets(k, list), refuseHidden(k, list, path, lines)); err != nil {
@@ -218,7 +218,7 @@ func environment(list []key, environ []string) (map[string]any, error) {
 // reserved reports whether a variable with the prefix is something else than a setting, such as a
 // folder of the tools, a switch of the tests or the mark of a child process.
 func reserved(name string) bool {
-	// Read by the commands that ask a running node.
+	// The commands that ask a running node read these.
 	if slices.Contains([]string{"URL", "SWAP_URL", "SWAP_KEY"}, strings.TrimPrefix(name, EnvPrefix)) {
 		return true
 	}
@@ -230,8 +230,8 @@ func reserved(name string) bool {
 	return false
 }
 
-// Dump lists every key with its value as YAML. A secret that is set shows as "***", one that is a
-// URL as its scheme and host.
+// Dump lists every key with its value as YAML. It shows "***" for a secret that is set, and the
+// scheme and the host of a secret that is a URL.
 func Dump(target any) ([]byte, error) {
 	k := koanf.New(".")
 	for _, leaf := range keys(target) {

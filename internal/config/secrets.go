@@ -50,7 +50,7 @@ func readSecrets(k *koanf.Koanf, list []key) error {
 	return errors.Join(problems...)
 }
 
-// linesOf returns the lines of a text without the space around them. Empty ones are left out.
+// linesOf returns the lines of a text without the space around them. Empty lines are left out.
 func linesOf(text string) (list []string) {
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line != "" {
@@ -66,10 +66,10 @@ func isSet(value any) bool {
 	return value != nil && text != "" && text != "[]"
 }
 
-// hide returns what may be shown of a value of the key: a value that is no secret, "***" for a
-// secret, and scheme and host of a URL that may be one. The rest of a URL shows as "***", as
-// providers have keys in its user, path and query. A text without a host, such as file:PATH, holds
-// none.
+// hide returns what may be shown of a value of the key. A value that is no secret is shown whole,
+// and a secret as "***". Of a secret that is a URL, the scheme and the host are shown, and "***"
+// for the rest: providers put keys into its user, path and query. A value without a host, such as
+// file:PATH, holds no secret and is shown whole.
 func (k key) hide(text string) string {
 	if !k.secret || text == "" {
 		return text
@@ -86,8 +86,8 @@ func (k key) hide(text string) string {
 	return u.Scheme + "://" + u.Host + "/" + stars
 }
 
-// refuseHidden refuses the text that Dump shows instead of a secret: a dump that is used as a file
-// needs its secrets put in, or set in another way.
+// refuseHidden refuses a secret whose value is the "***" that Dump shows. If a dump is used as a
+// configuration file, its secrets must be put in, or be set in another way.
 func refuseHidden(k *koanf.Koanf, list []key, path string, lines map[string]int) error {
 	var problems []error
 	for _, leaf := range list {

@@ -19,7 +19,7 @@ func Preset(vector *prometheus.CounterVec, values ...[]string) {
 	combine(values, func(labels []string) { vector.WithLabelValues(labels...) })
 }
 
-// PresetHistogram does the same for a histogram.
+// PresetHistogram is Preset for a histogram.
 func PresetHistogram(vector *prometheus.HistogramVec, values ...[]string) {
 	combine(values, func(labels []string) { vector.WithLabelValues(labels...) })
 }

@@ -1,9 +1,9 @@
 // Package datadir makes sure that a data folder belongs to Mintlake before anything is written into
 // it.
 //
-// In: a path. Out: the folder, created if it is missing, with a marker file. Guarantees: nothing is
-// written into a folder that is neither empty, nor marked, nor written by an earlier version. Its
-// files are their owner's alone.
+// In: a path. Out: the folder, created if it is missing, with a marker file. Guarantees: a folder
+// is written into only if it is empty, or has the marker, or an earlier version wrote it. Only
+// their owner may read its files.
 package datadir
 
 import (
@@ -34,9 +34,9 @@ var earlier = []string{"kafka", "clickhouse", "logos", "recordings", "demo.json"
 // Claim creates the folder if it is missing, checks that it is empty or Mintlake's, and writes the
 // marker. It may be called again at any time.
 //
-// It sets the process's umask, so that from then on new files and folders are their owner's alone,
-// also those of the embedded engines, which ask for 0644. Files that an earlier version left
-// readable are changed once.
+// It sets the process's umask: from then on only their owner may read new files and folders. This
+// holds for those of the embedded engines too, which ask for 0644. Files that an earlier version
+// left readable are changed once.
 func Claim(path string) error {
 	unix.Umask(0o077)
 	if err := os.MkdirAll(path, 0o750); err != nil {
@@ -58,8 +58,8 @@ func Claim(path string) error {
 	return mark(path)
 }
 
-// closeToOthers takes the rights of other users from all files, if an earlier version wrote them:
-// the marker has its old mode then.
+// closeToOthers takes the rights of other users from all files, if an earlier version wrote them.
+// The marker then still has the mode 0644.
 func closeToOthers(path string) error {
 	marker := filepath.Join(path, markerName)
 	if info, err := os.Stat(marker); err != nil || info.Mode().Perm()&0o077 == 0 {
@@ -68,7 +68,7 @@ func closeToOthers(path string) error {
 	if err := hideAll(path); err != nil {
 		return err
 	}
-	return hide(marker, 0o644) // last: after a kill the next start begins again
+	return hide(marker, 0o644) // the marker comes last: after a kill the next start does all again
 }
 
 // hideAll takes the rights of other users from all files of a folder but the marker.
@@ -126,7 +126,7 @@ func checkContent(path string) error {
 		return fmt.Errorf("data folder: %w", err)
 	}
 	for _, entry := range entries {
-		name := strings.TrimSuffix(entry.Name(), ".new") // of a file that was being replaced
+		name := strings.TrimSuffix(entry.Name(), ".new") // a file that was being replaced
 		if name != "lost+found" && !strings.HasPrefix(name, markerName) && !slices.Contains(earlier, name) {
 			return fmt.Errorf("data folder %s is not empty and not mintlake's: it holds %q; choose an empty or new folder with --data-dir", path, entry.Name())
 		}

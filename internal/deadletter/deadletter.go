@@ -58,7 +58,7 @@ func OfBytes(source, reason, name string, value []byte, headers ...kafka.Header)
 }
 
 func encode(letter *eventspb.DeadLetter, headers []kafka.Header) kafka.Record {
-	// Marshal fails only for a text that is not valid UTF-8, and all are valid.
+	// Marshal fails only for a text that is not valid UTF-8, and all texts here are valid.
 	value, _ := proto.MarshalOptions{Deterministic: true}.Marshal(letter)
 	return kafka.Record{
 		Topic: schemas.TopicDeadLetters,

@@ -37,20 +37,21 @@ type Letter struct {
 
 // Store lists dead letters and replays the records that they are about.
 type Store struct {
-	// All fields are required. OpenTail reads the topics from start on.
+	// All fields are required. OpenTail opens a reader of the topics from the offsets start on.
 	Offsets  kafka.Offsets
 	OpenTail func(topics []string, start map[kafka.TopicPartition]int64) (kafka.TailReader, error)
 	Producer kafka.RecordProducer
 }
 
-// List returns the dead letters that are on the topic now, oldest first. last bounds how many it
-// returns of each partition: the newest ones.
+// List returns the dead letters that are on the topic now, oldest first. It returns at most last
+// letters of each partition, the newest ones.
 func (s *Store) List(ctx context.Context, last int64) ([]Letter, error) {
 	first, ends, err := s.bounds(ctx, schemas.TopicDeadLetters)
 	if err != nil {
 		return nil, err
 	}
-	// Not all offsets have a record: a repair puts one in the place of many.
+	// left are the partitions whose end has not been read. most is the greatest number of records
+	// that can come. It may be fewer: a repair of the log puts one record in the place of many.
 	start, left, most := map[kafka.TopicPartition]int64{}, map[kafka.TopicPartition]bool{}, int64(0)
 	for tp, end := range ends {
 		if start[tp] = max(first[tp], end-last); start[tp] < end {
@@ -87,7 +88,7 @@ func (s *Store) bounds(ctx context.Context, topic string) (first, ends map[kafka
 }
 
 // read calls see with each record from start on, until see returns false. count is how many records
-// the caller expects at most: if it is 0, read returns at once and waits for none.
+// the caller expects at most. If it is 0, read returns without waiting for a record.
 func (s *Store) read(ctx context.Context, topic string, start map[kafka.TopicPartition]int64, see func(*kafka.Record) (more bool), count int64) error {
 	if count <= 0 {
 		return nil
@@ -110,8 +111,9 @@ func (s *Store) read(ctx context.Context, topic string, start map[kafka.TopicPar
 	}
 }
 
-// one reads the record at an offset. It returns ErrGone if the topic does not have it any more.
-func (s *Store) one(ctx context.Context, at kafka.TopicPartition, offset int64) (found *kafka.Record, err error) {
+// recordAt reads the record at an offset. It returns ErrGone if the topic does not have it any
+// more.
+func (s *Store) recordAt(ctx context.Context, at kafka.TopicPartition, offset int64) (found *kafka.Record, err error) {
 	first, ends, err := s.bounds(ctx, at.Topic)
 	if err != nil {
 		return nil, err
@@ -119,13 +121,13 @@ func (s *Store) one(ctx context.Context, at kafka.TopicPartition, offset int64) 
 	if end, known := ends[at]; !known || offset >= end || offset < first[at] {
 		return nil, ErrGone
 	}
-	start := ends // reads nothing that is now in other partitions
+	start := ends // skips the records that other partitions have now
 	start[at] = offset
 	err = s.read(ctx, at.Topic, start, func(record *kafka.Record) bool {
 		if record.Partition != at.Partition {
-			return true // written to another partition since
+			return true // it was written to another partition since
 		}
-		if record.Offset == offset {
+		if record.Offset == offset { // a later offset shows that the record is gone
 			found = record
 		}
 		return false
@@ -140,7 +142,7 @@ func (s *Store) one(ctx context.Context, at kafka.TopicPartition, offset int64) 
 // key and headers. Rooms read it like any other record; what they stored when they read it first
 // does not change. The letter is returned if it could be read, also with an error.
 func (s *Store) Replay(ctx context.Context, partition int, offset int64) (*Letter, error) {
-	record, err := s.one(ctx, kafka.TopicPartition{Topic: schemas.TopicDeadLetters, Partition: partition}, offset)
+	record, err := s.recordAt(ctx, kafka.TopicPartition{Topic: schemas.TopicDeadLetters, Partition: partition}, offset)
 	if errors.Is(err, ErrGone) {
 		return nil, ErrNoLetter
 	}
@@ -153,7 +155,7 @@ func (s *Store) Replay(ctx context.Context, partition int, offset int64) (*Lette
 	if letter.Err != nil || !known || letter.GetOffset() < 0 {
 		return &letter, ErrNoRecord
 	}
-	original, err := s.one(ctx, kafka.TopicPartition{Topic: letter.GetTopic(), Partition: int(letter.GetPartition())}, letter.GetOffset())
+	original, err := s.recordAt(ctx, kafka.TopicPartition{Topic: letter.GetTopic(), Partition: int(letter.GetPartition())}, letter.GetOffset())
 	if err != nil {
 		return &letter, err
 	}

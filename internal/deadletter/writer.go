@@ -30,9 +30,10 @@ type Writer struct {
 }
 
 // Writers makes the Writer of each room of a process.
-type Writers struct{ writer Writer }
+type Writers struct{ writer Writer } // writer is copied for each room
 
-// NewWriters registers the metrics. logger and registerer may be nil.
+// NewWriters returns Writers that write through producer, and registers their metrics. logger and
+// registerer may be nil.
 func NewWriters(producer Producer, logger *slog.Logger, registerer prometheus.Registerer) (*Writers, error) {
 	if producer == nil {
 		return nil, errors.New("new dead letter writers: no producer")
@@ -72,7 +73,7 @@ func (w *Writer) Produce(ctx context.Context, records ...kafka.Record) error {
 	if fitting != nil {
 		records = fitting
 	}
-	return w.producer.Produce(ctx, records...) // not wrapped: the caller sees its producer's errors
+	return w.producer.Produce(ctx, records...) // not wrapped: it is the caller's producer
 }
 
 // oversized counts and logs the record, and returns its dead letter.

@@ -25,8 +25,8 @@ func Replace(name string, content []byte) error {
 	})
 }
 
-// ReplaceWith is Replace for content that write makes, for large files. If write fails, the old
-// content stays.
+// ReplaceWith is Replace for large files: write writes the content. If write fails, the old content
+// stays.
 func ReplaceWith(name string, write func(w io.Writer) error) error {
 	next := name + Suffix
 	file, err := os.OpenFile(next, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
@@ -46,7 +46,8 @@ func ReplaceWith(name string, write func(w io.Writer) error) error {
 	return SyncDir(filepath.Dir(name))
 }
 
-// Rename gives a new file its name. A folder that has the name is damage: it is put aside.
+// Rename renames the file next to name, and replaces a file of that name. A folder of that name is
+// taken for damage and put aside.
 func Rename(next, name string) error {
 	err := os.Rename(next, name)
 	if info, statErr := os.Lstat(name); err != nil && statErr == nil && info.IsDir() {

@@ -1,7 +1,9 @@
-// Package factrecord makes the records of facts that were read: account reads, documents, logos,
-// token lists, imported snapshots, and of an operator's decisions; and of requests to read anew.
+// Package factrecord makes the records of facts that were read (accounts, documents, logos, token
+// lists, imported snapshots) and of an operator's decisions. It also makes the records of token
+// accounts that were read, and of requests to read a mint anew.
 //
-// In: a fact. Out: its record of registry.enrichments.v1. Guarantees: equal facts give equal bytes.
+// In: a fact. Out: its record, for registry.enrichments.v1. Guarantees: equal facts give equal
+// bytes.
 package factrecord
 
 import (
@@ -49,8 +51,8 @@ func Kind(fact *eventspb.Enrichment) string {
 func Type(fact *eventspb.Enrichment) string { return "enrichment." + Kind(fact) }
 
 // Record makes the record of a fact, whose mint must have 32 bytes. Its position is the end of the
-// fact's slot if the fact has no order. Without receivedAt the record does not count for freshness:
-// the fact was not received from the chain just now.
+// fact's slot if the fact has no order. A zero receivedAt says that the fact was not received from
+// the chain just now: the record does not count for freshness.
 func Record(fact *eventspb.Enrichment, receivedAt time.Time) (kafka.Record, error) {
 	value, err := proto.MarshalOptions{Deterministic: true}.Marshal(fact)
 	if err != nil {

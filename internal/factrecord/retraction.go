@@ -14,8 +14,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// MaxRanges is how many ranges of slots one retraction may have. More of a mint take several
-// records: see Retract.
+// MaxRanges is how many ranges of slots one retraction may have. For more ranges Retract makes
+// several retractions.
 const MaxRanges = 1000
 
 // SetUpstream sets in each fact the host of the upstream that it was read from. It is never the
@@ -44,7 +44,7 @@ func Ranges(slots []uint64) []*eventspb.SlotRange {
 // Decision is why and when facts are taken back.
 type Decision struct {
 	At time.Time
-	// Events takes back facts of blocks too, not only what was read.
+	// Events takes back facts that came with blocks too, not only facts that were read.
 	Events bool
 	// Reason is for people.
 	Reason string
@@ -62,8 +62,8 @@ func (d Decision) Retract(mint pubkey.Key, ranges []*eventspb.SlotRange) []*even
 	return retractions
 }
 
-// Reread returns the record of a request to read a mint anew, whatever was read of it before, at a
-// slot not before the given one. 0 allows any slot. A slot that the chain has not reached makes the
+// Reread returns the record of a request to read a mint anew, even if it was read before. The read
+// must be at slot or later. 0 allows any slot. A slot that the chain has not reached makes the
 // request fail.
 func Reread(mint pubkey.Key, slot uint64, at time.Time) (kafka.Record, error) {
 	value, err := proto.Marshal(&eventspb.EnrichmentRequest{Mint: mint.Bytes(), Reason: eventspb.RequestReason_REQUEST_REASON_RETRACTED, Slot: slot})

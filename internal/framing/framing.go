@@ -63,7 +63,7 @@ func (c *conn) Read(p []byte) (int, error) {
 		return 0, c.bad
 	}
 	n, err := c.Conn.Read(p)
-	if c.unscanned.Load() { // meanwhile
+	if c.unscanned.Load() { // Write or CloseWrite has set it while this Read waited
 		return n, err
 	}
 	if n, c.bad = c.scanner.scan(p[:n]); c.bad != nil && n == 0 {
@@ -72,7 +72,8 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Write implements net.Conn. The client does not send in a new protocol before it has read 101.
+// Write implements net.Conn. After the answer 101, nothing is scanned. The client does not send in
+// the new protocol before it has read that answer, so no byte of it has been scanned.
 func (c *conn) Write(p []byte) (int, error) {
 	if bytes.HasPrefix(p, []byte("HTTP/1.1 101 ")) {
 		c.unscanned.Store(true)

@@ -31,17 +31,17 @@ type state int
 
 const (
 	requestLine state = iota
-	fields            // of the head; a blank line ends them
-	body              // left bytes
+	fields            // the lines of the head; a blank line ends them
+	body              // the next scanner.left bytes
 	chunkSize
-	chunk    // left bytes
-	chunkEnd // of the data of a chunk
+	chunk    // the next scanner.left bytes are its data
+	chunkEnd // the blank line after the data of a chunk
 	trailers
 )
 
 // scanner follows the requests of a connection: which bytes are lines, and how many are a body.
 type scanner struct {
-	longest int // bytes of a line
+	longest int // the most bytes of a line
 	state   state
 	line    []byte // the beginning of a line whose end has not come
 	left    uint64 // bytes of a body or chunk that have not come
@@ -50,13 +50,14 @@ type scanner struct {
 
 // head is what the head of a request says about its body.
 type head struct {
-	old                   bool // HTTP/1.0
-	host, length, chunked bool // there is such a header
-	bytes                 uint64
+	old                   bool   // HTTP/1.0
+	host, length, chunked bool   // there is such a header
+	bytes                 uint64 // the Content-Length
 }
 
-// scan follows p. If a line is bad, scan returns the number of bytes that a server may have before
-// it learns that: the end of the bad line is not among them.
+// scan reads p, the next bytes of the connection. If a line is bad, good is the number of bytes of
+// p that the server may still get. The end of the bad line is not among them, so the server never
+// has the whole line.
 func (s *scanner) scan(p []byte) (good int, bad error) {
 	for at := 0; at < len(p); {
 		if s.state == body || s.state == chunk {
@@ -97,7 +98,7 @@ func (s *scanner) skipped(n uint64) {
 	}
 }
 
-// take takes a line with its end.
+// take checks the next line, line end included, and sets the state that follows it.
 func (s *scanner) take(line []byte) error {
 	text, ok := bytes.CutSuffix(line, []byte("\r\n"))
 	if !ok || len(text) > s.longest {
@@ -137,8 +138,8 @@ func (s *scanner) takeRequestLine(text []byte) error {
 	return nil
 }
 
-// parseField returns the name and the value of a field. White space after the value is a part of
-// it: llhttp refuses it where a length or a coding ends.
+// parseField returns the name and the value of a field. White space after the value stays a part of
+// it, so a length or a coding that ends with white space is refused. llhttp refuses it too.
 func parseField(text []byte) (name, value string, err error) {
 	before, after, found := bytes.Cut(text, []byte(":"))
 	// No space is in a name, so a folded line and a space before the colon fail here.

@@ -235,7 +235,7 @@ func (a *Admin) settings(ctx context.Context, specs []TopicSpec) (map[string]map
 	for _, spec := range specs {
 		resource := kafkago.DescribeConfigRequestResource{ResourceType: kafkago.ResourceTypeTopic, ResourceName: spec.Name}
 		if len(spec.Config) > 0 {
-			resource.ConfigNames = sortedKeys(spec.Config) // none means all
+			resource.ConfigNames = sortedKeys(spec.Config) // no names would mean all settings
 		}
 		req.Resources = append(req.Resources, resource)
 	}

@@ -37,7 +37,7 @@ type CandidateConfig struct {
 	heartbeatInterval time.Duration
 }
 
-// Candidate is a process among several of which one leads. The candidates are the members of a
+// Candidate is one of several processes of which one leads. The candidates are the members of a
 // consumer group, and the member that is assigned the first partition of the topic leads. While a
 // leader lives it stays the leader, whoever joins.
 //
@@ -210,6 +210,8 @@ func (c *Candidate) run() {
 			if isCode(err, kafkago.UnknownMemberId) || isCode(err, kafkago.IllegalGeneration) {
 				c.enter(false) // the coordinator went on without this member
 			}
+			// A member that must rejoin does so without a wait, unless it has waited since its last
+			// join.
 			if !mustRejoin(err) || b.next > 0 {
 				b.wait(c.base)
 			}
@@ -263,6 +265,7 @@ func (c *Candidate) enter(elected bool) {
 // come late.
 func (c *Candidate) renew(sent time.Time) { c.extend(sent.Add(c.cfg.SessionTimeout)) }
 
+// extend makes the lease valid until this time. It never shortens the lease.
 func (c *Candidate) extend(until time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -39,7 +39,7 @@ type client struct {
 	connections *dialer
 }
 
-// clientID is how brokers' logs name this program, where nothing else is wanted.
+// clientID names this program in the brokers' logs, unless the configuration gives another name.
 const clientID = "mintlake"
 
 func newClient(brokers []string, clientID string, security *Security) (*client, error) {
@@ -100,14 +100,15 @@ type backoff struct{ next time.Duration }
 
 func (b *backoff) reset() { b.next = 0 }
 
-// wait waits for the next time. It returns false if ctx ended first.
+// wait doubles the time and waits for it. It returns false if ctx ended first.
 func (b *backoff) wait(ctx context.Context) bool {
 	b.next = min(max(2*b.next, retryMin), retryMax)
 	return pause.For(ctx, b.next) == nil
 }
 
-// retry is like the function retry. But if do fails because a connection ended, and the dialer has
-// found the wrong setting behind that, it returns the SecurityError of the dialer.
+// retry is like the function retry, with one difference. If do fails because a connection ended,
+// and the dialer has found the wrong setting that caused this, the method returns the dialer's
+// SecurityError.
 func (c *client) retry(ctx context.Context, failed func(error), do func(context.Context) error) error {
 	return retry(ctx, failed, func(ctx context.Context) error {
 		err := do(ctx)
@@ -129,7 +130,7 @@ func retry(ctx context.Context, failed func(error), do func(context.Context) err
 			return nil
 		}
 		if ctx.Err() != nil {
-			if last == nil { // otherwise last says more: err may only say that ctx ended
+			if last == nil { // else keep last, which says more: err may only say that ctx ended
 				last = err
 			}
 			return endedError(ctx, last)

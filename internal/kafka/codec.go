@@ -25,20 +25,21 @@ func init() {
 	*zstd = zstdCodec{*zstd}
 }
 
-// boundedCodec decompresses at most recordbatch.MaxBytes with MaxRecords of a batch. In place of a
-// larger one it gives a single record with the last offset and the header tooLargeHeader, so that
-// readers go on behind the batch. Writing is unchanged, but for zstdCodec.
+// boundedCodec decompresses batches of at most recordbatch.MaxBytes bytes and
+// recordbatch.MaxRecords records. In place of a larger batch it gives a placeholder: one record
+// with the batch's last offset and the header tooLargeHeader, so that readers go on after the
+// batch. It compresses as the Codec does.
 type boundedCodec struct{ compress.Codec }
 
-// mostPlaces bounds the records of a batch that a placeholder may stand for: kafka-go makes room
-// for as many as the batch's header says. A batch with more is an error.
+// mostPlaces is the most records of a batch that a placeholder may stand for. kafka-go allocates
+// memory for as many records as the batch's header says. A batch with more is an error.
 const mostPlaces = 4 << 20
 
 // tooLargeHeader marks the record that stands for a batch that was too large to read.
 const tooLargeHeader = "mintlake-batch-too-large"
 
-// NewReader implements compress.Codec. It reads the batch to its end at once: kafka-go compares the
-// checksum of what was read.
+// NewReader implements compress.Codec. It reads the whole batch before it returns, because kafka-go
+// compares the checksum of what was read.
 func (c boundedCodec) NewReader(r io.Reader) io.ReadCloser {
 	buffer := recordbatch.TakeBuffer()
 	defer recordbatch.GiveBuffer(buffer)
@@ -61,7 +62,8 @@ func (c boundedCodec) NewReader(r io.Reader) io.ReadCloser {
 	return &batchReader{Reader: bytes.NewReader(records), buffer: decompressed}
 }
 
-// batchReader reads records that lie in a buffer, which is for another batch once it is closed.
+// batchReader reads the records of a batch from buffer. After Close, buffer is used for another
+// batch.
 type batchReader struct {
 	*bytes.Reader
 	buffer *bytes.Buffer
@@ -71,11 +73,12 @@ func (r *batchReader) Close() error {
 	if r.buffer != nil {
 		recordbatch.GiveBuffer(r.buffer)
 	}
-	r.Reader, r.buffer = bytes.NewReader(nil), nil
+	r.Reader, r.buffer = bytes.NewReader(nil), nil // a late Read must not see another batch
 	return nil
 }
 
-// placeholder encodes a record without key and value, at a distance from the batch's first offset.
+// placeholder encodes the record that stands for a batch. It has no key and no value. delta is the
+// distance of its offset from the batch's first offset.
 func placeholder(delta int64) []byte {
 	body := binary.AppendVarint([]byte{0, 0}, delta) // attributes, and the delta of the timestamp
 	body = binary.AppendVarint(body, -1)             // key
@@ -91,14 +94,15 @@ func (r *Record) standsForBatch() bool {
 	return len(r.Headers) == 1 && r.Headers[0].Key == tooLargeHeader && r.Key == nil && r.Value == nil
 }
 
-// failing is a reader that has nothing but an error.
+// failing is a reader whose Read always fails with err.
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
 func (failing) Close() error { return nil }
 
-// tooLarge counts and logs the batches of a fetch that were too large to read.
+// tooLarge counts and logs the batches of a fetch that were too large to read. ends are their last
+// offsets.
 func (f *fetcher) tooLarge(tp TopicPartition, ends []int64) {
 	for _, end := range ends {
 		f.metrics.batchesTooLarge.WithLabelValues(f.consumer, tp.Topic).Inc()

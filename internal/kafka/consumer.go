@@ -20,7 +20,7 @@ type GroupConsumerConfig struct {
 	Brokers []string
 	// Group is the consumer group. Required.
 	Group string
-	// Topics to read, at least one. They must exist; until they do, FetchBatch waits.
+	// Topics are the topics to read, at least one. FetchBatch waits until they exist.
 	Topics []string
 	// InstanceID makes this a static member: it keeps its partitions if it restarts within
 	// SessionTimeout, and it never leaves the group by itself. It must be unique in the group.
@@ -156,6 +156,8 @@ func (c *GroupConsumer) run() {
 				c.end(fmt.Errorf("join group %s: %w", c.cfg.Group, err))
 				return
 			}
+			// A member that must rejoin does so without a wait, unless it has waited since its last
+			// join.
 			if !mustRejoin(err) || b.next > 0 {
 				b.wait(c.base)
 			}

@@ -31,9 +31,9 @@ type fetcher struct {
 	consumer string
 	maxBytes int64
 	out      chan<- delivery
-	// onFetch, if set, is called with the offset where reading begins, if run had to look for it:
-	// at the start, or because the offset was gone. It is also called with the high watermark after
-	// each fetch. The other value is offsetUnknown.
+	// onFetch may be nil. It is called in two cases: with the offset where reading begins, if run
+	// had to look for that offset at the start or because the old offset was gone, and with the
+	// high watermark after each fetch. In each case the other value is offsetUnknown.
 	onFetch func(tp TopicPartition, begin, highWatermark int64)
 }
 

@@ -29,7 +29,7 @@ type membership struct {
 	answered func(sent time.Time)
 
 	memberID string
-	userData []byte // sent to the member that assigns
+	userData []byte // sent with each join, to the member that assigns the partitions
 }
 
 // strategy is how partitions are assigned. The coordinator chooses one member, and that member
@@ -264,8 +264,8 @@ func swappedError(decoded error, throttle time.Duration) error {
 	return nil
 }
 
-// owned returns those of offsets that this member may commit: of partitions that it owns, and ahead
-// of what is committed. skipped is called with the reason for each of the others.
+// owned returns the offsets that this member may commit: those of its own partitions that are
+// higher than the committed ones. It calls skipped with the reason for each other offset.
 func (g *generation) owned(offsets map[TopicPartition]int64, skipped func(reason string)) map[TopicPartition]int64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()

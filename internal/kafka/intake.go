@@ -11,7 +11,7 @@ type delivery struct {
 	records    []Record
 }
 
-// intake gathers deliveries into the caller's batches. It serves one caller at a time.
+// intake gathers deliveries into batches for the caller of FetchBatch, one caller at a time.
 type intake struct {
 	ch      chan delivery
 	pending delivery
@@ -23,12 +23,12 @@ type intake struct {
 	why   func() error
 }
 
-// maxBatchBytes is how many bytes of keys and values a batch has, but for its last record: whoever
-// makes something of a batch holds several times as much.
+// maxBatchBytes bounds the keys and values of a batch. Only its last record may go beyond. A room
+// that processes a batch needs several times as much memory.
 const maxBatchBytes = 16 << 20
 
 // Full reports whether a batch that was fetched with a limit ended because it has that many
-// records, or as many bytes as a batch may have. Then there may be more at once.
+// records, or as many bytes as a batch may have. Then more records may be waiting.
 func Full(batch []Record, limit int) bool {
 	room := maxBatchBytes
 	for i := range batch {
@@ -75,8 +75,8 @@ func (in *intake) collect(ctx context.Context, limit int, wait time.Duration) ([
 	}
 }
 
-// take moves pending records to batch, until that has limit records or there is no room for more
-// bytes. It drops those of an old generation. It returns how much room is left.
+// take moves pending records to batch, until batch has limit records or room bytes are used up. It
+// drops pending records of an old generation. It returns the batch and the room that is left.
 func (in *intake) take(batch []Record, limit, room int) ([]Record, int) {
 	if len(in.pending.records) == 0 {
 		return batch, room

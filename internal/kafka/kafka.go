@@ -40,9 +40,9 @@ type Header struct {
 type Record struct {
 	// Topic is required to produce.
 	Topic string
-	// Partition, from 0. Set by the consumers; ignored by Produce, which chooses by Key.
+	// Partition is set by the consumers, and begins at 0. Produce ignores it and chooses by Key.
 	Partition int
-	// Offset in the partition. Set by the consumers; ignored by Produce.
+	// Offset is the place in the partition. It is set by the consumers, and Produce ignores it.
 	Offset int64
 	// Key decides the partition: FNV-1a of the key modulo the number of partitions, as sarama and
 	// kafka-go do (and Java's default partitioner does not). Nil or empty means any partition.
@@ -76,23 +76,24 @@ type TopicPartition struct {
 	Partition int
 }
 
-// String is "topic/partition".
+// String returns topic/partition.
 func (tp TopicPartition) String() string { return fmt.Sprintf("%s/%d", tp.Topic, tp.Partition) }
 
 // TopicSpec describes a topic for EnsureTopics.
 type TopicSpec struct {
 	// Name of the topic.
 	Name string
-	// Partitions, at least 1.
+	// Partitions is at least 1.
 	Partitions int
-	// ReplicationFactor, at least 1; 1 on the embedded broker. Only used to create.
+	// ReplicationFactor is at least 1, and 1 on the embedded broker. An existing topic keeps its
+	// own.
 	ReplicationFactor int
 	// Config are topic settings by their Kafka names. retention.ms and retention.bytes are
 	// required: what a topic keeps is never left to a broker's default.
 	Config map[string]string
 }
 
-// Deps are the collaborators of everything in this package.
+// Deps are the collaborators of every client of this package.
 type Deps struct {
 	// Logger may be nil: then nothing is logged.
 	Logger *slog.Logger

@@ -70,7 +70,7 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 var kinds = []string{"retryable", "permanent"}
 
 // presetProducer creates the series of a producer that writes topics, with 0, so that a first error
-// is seen as an increase. presetConsumer and presetGroup do the same for a consumer.
+// is seen as an increase. presetConsumer and presetGroup do so for a consumer.
 func (m *metrics) presetProducer(topics []string) {
 	for _, vector := range []*prometheus.CounterVec{m.producedRecords, m.producedBytes} {
 		counters.Preset(vector, topics)
@@ -99,7 +99,7 @@ func (m *metrics) presetGroup(group string) {
 	counters.Preset(m.groupErrors, name, kinds)
 }
 
-// registration collects the first error of several registrations.
+// registration registers several collectors and joins their errors.
 type registration struct {
 	registerer prometheus.Registerer
 	err        error

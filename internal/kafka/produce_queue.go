@@ -59,7 +59,7 @@ type chunk struct {
 	bytes   int
 }
 
-// finish records the chunk's result. The last chunk of a call ends it.
+// finish records the chunk's result. When all chunks of a call are finished, the call ends.
 func (ch *chunk) finish(err error) {
 	if err != nil {
 		ch.call.fail(err)
@@ -77,7 +77,7 @@ type produceQueue struct {
 	running bool     // guarded by Producer.mu
 }
 
-// work sends the chunks in q until it is empty.
+// work sends the chunks in q until q is empty.
 func (p *Producer) work(q *produceQueue) {
 	for {
 		batch := p.take(q)

@@ -16,7 +16,8 @@ func Covers(positions, ends map[TopicPartition]int64) bool {
 	return true
 }
 
-// Bounds returns the offsets of the topics' first records, and those behind their last ones.
+// Bounds returns for each partition of topics the offset of its first record (starts), and the
+// offset that the next record gets (ends).
 func Bounds(ctx context.Context, offsets Offsets, topics ...string) (starts, ends map[TopicPartition]int64, err error) {
 	if starts, err = offsets.StartOffsets(ctx, topics); err == nil {
 		ends, err = offsets.EndOffsets(ctx, topics)
@@ -27,9 +28,9 @@ func Bounds(ctx context.Context, offsets Offsets, topics ...string) (starts, end
 // gatherWait is how long ReadTo waits for more records after the first of a batch.
 const gatherWait = 10 * time.Millisecond
 
-// ReadTo visits records in batches, of limit records at most, until at covers ends. at is where
-// tail begins; ReadTo moves it behind each batch that was visited. A batch may have records behind
-// ends.
+// ReadTo visits records in batches of at most limit records, until all records before ends are
+// visited. at has the offsets where tail begins. ReadTo moves them past each batch that was
+// visited. The last batches may also have records from ends on.
 func ReadTo(ctx context.Context, tail TailReader, at, ends map[TopicPartition]int64, limit int, visit func([]Record) error) error {
 	for !Covers(at, ends) {
 		records, err := tail.FetchBatch(ctx, limit, gatherWait)
@@ -46,8 +47,8 @@ func ReadTo(ctx context.Context, tail TailReader, at, ends map[TopicPartition]in
 	return nil
 }
 
-// FetchWithin is TailReader.FetchBatch, but returns no records, and no error, if none come within
-// quiet.
+// FetchWithin is TailReader.FetchBatch, except that it returns neither records nor an error if no
+// record comes within quiet.
 func FetchWithin(ctx context.Context, tail TailReader, limit int, wait, quiet time.Duration) ([]Record, error) {
 	within, cancel := context.WithTimeout(ctx, quiet)
 	defer cancel()
@@ -58,8 +59,9 @@ func FetchWithin(ctx context.Context, tail TailReader, limit int, wait, quiet ti
 	return records, err
 }
 
-// Follow visits records in batches, of limit records at most, until ctx ends. When reading fails,
-// it calls lost, and after a pause that grows it opens a tail again.
+// Follow visits records in batches of at most limit records, until ctx ends. If reading fails, it
+// calls lost with the error, pauses, and opens a new tail. The pause doubles with each failure in a
+// row, from 50 ms to 1 s.
 func Follow(ctx context.Context, open func() (TailReader, error), limit int, wait time.Duration, visit func([]Record), lost func(error)) {
 	var delays backoff
 	read := func() error {

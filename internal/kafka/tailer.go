@@ -19,8 +19,8 @@ type TailerConfig struct {
 	Brokers []string
 	// Name is the tailer's label in metrics. Default "tailer".
 	Name string
-	// Topics to read, all partitions of each, at least one. They must exist; until they do,
-	// FetchBatch waits.
+	// Topics are the topics to read, at least one. All their partitions are read. FetchBatch waits
+	// until the topics exist.
 	Topics []string
 	// Start is the offset where each partition is read from. A partition that is missing here, or
 	// has a negative offset, is read from its first offset.

@@ -15,16 +15,17 @@ import (
 //
 // kafka-go's own encoders have windows of 8 MiB and lie in a pool, which garbage collection
 // empties. And their frames do not tell the size of what they hold, so that readers grow their
-// memory step by step. The fastest level takes two thirds of the default's time, and its batches of
-// transactions are a hundredth larger.
+// memory step by step. The fastest level takes two thirds of the time of the default level, and its
+// batches of transactions are one percent larger.
 var zstdEncoder = sync.OnceValues(func() (*zstd.Encoder, error) {
 	return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(zstdWindow), zstd.WithLowerEncoderMem(true), zstd.WithZeroFrames(true))
 })
 
-// zstdWindow holds a batch as the producer makes it: see DefaultMaxRecordBytes.
+// zstdWindow is the size of zstd's window, in bytes. It holds a whole batch of the producer, see
+// DefaultMaxRecordBytes.
 const zstdWindow = 1 << 20
 
-// zstdCodec compresses the batches of kafka-go, each whole.
+// zstdCodec compresses each batch of kafka-go as one frame. It decompresses as the Codec does.
 type zstdCodec struct{ compress.Codec }
 
 // NewWriter implements compress.Codec.

@@ -16,11 +16,12 @@ import (
 // numbers.
 const Bytes = "bytes"
 
-// Meter starts the progress of a piece of work: what it is, its unit, and its total in that unit, 0
-// if it is not known. count adds progress; end ends the display. A nil Meter displays nothing.
+// Meter begins to display the progress of a piece of work. what names the work. total is its size
+// in the unit, or 0 if the size is not known. count adds n to the progress. end ends the display. A
+// nil Meter displays nothing.
 type Meter func(what, unit string, total int64) (count func(n int64), end func())
 
-// Begin calls m, which may be nil.
+// Begin calls m. If m is nil, the functions that it returns do nothing.
 func (m Meter) Begin(what, unit string, total int64) (count func(n int64), end func()) {
 	if m == nil {
 		return func(int64) {}, func() {}
@@ -41,12 +42,12 @@ func (w Writer) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// lookEvery is the time between two looks at the size of a folder.
+// lookEvery is the time between two reads of the size of a folder.
 const lookEvery = time.Second
 
-// Folder reports the growth of a folder as progress until end is called, for work that another
-// process does. What the folder has at the start counts too; what is added in the last second may
-// be missing.
+// Folder reports the growth of a folder as progress until end is called. It is for work that
+// another process does. What the folder has at the start counts too; what is added in the last
+// second may be missing.
 func (m Meter) Folder(what, folder string, total int64) (end func()) {
 	if m == nil {
 		return func() {}

@@ -6,12 +6,13 @@ package nearest
 
 import "strings"
 
-// maxTyped bounds the work for one name.
+// maxTyped is how many bytes a typed name may have. It bounds the work for one name.
 const maxTyped = 100
 
-// Of returns the candidate with the fewest edits (insert, delete, replace, swap of neighbours),
-// which may be a third of the typed bytes at most. If there is none, it returns the first candidate
-// that contains what was typed, or else "".
+// Of returns the candidate that takes the fewest edits (insert, delete, replace, swap of
+// neighbours). One edit is always allowed, and up to a third of the typed bytes. If no candidate is
+// that near, Of returns the first that contains typed, if typed has more than two bytes, or else
+// "". It ignores case.
 func Of(typed string, candidates []string) string {
 	if len(typed) > maxTyped {
 		return ""

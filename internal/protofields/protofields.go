@@ -1,8 +1,8 @@
 // Package protofields reads encoded protobuf messages in place.
 //
 // In: a message. Out: its fields, one after the other. Guarantees: it allocates nothing for a valid
-// message, and what it returns borrows it. Generated types would allocate each message and string,
-// which for a block of Solana is most of the time.
+// message, and what it returns shares the message's memory. Generated types would allocate each
+// message and string, which for a block of Solana is most of the time.
 package protofields
 
 import (
@@ -22,21 +22,23 @@ var ErrMalformed = errors.New("malformed")
 //		if f.IsBytes(1) { … f.Bytes … }
 //	}
 //
-// A known field of an unexpected type is nobody's case, so it is ignored, as in a decoder.
+// A field of an unexpected wire type passes no such check, so it is ignored, as generated decoders
+// do.
 type Fields struct {
 	// Rest is what follows the current field.
 	Rest   []byte
 	Number protowire.Number
 	Kind   protowire.Type
-	// Value is that of a varint or of 64 fixed bits, Bytes that of a length-delimited field.
+	// Value is the value of a varint or of 64 fixed bits, Bytes the content of a length-delimited
+	// field.
 	Value uint64
 	Bytes []byte
 	// Err says why Next returned false; nil at the end of the message.
 	Err error
 }
 
-// Next moves to the next field. It returns false at the end or after an error. The usual field, of
-// up to 127 bytes and a number below 16, needs no call.
+// Next moves to the next field. It returns false at the end or after an error. It reads the usual
+// field itself, for speed: a length-delimited field of up to 127 bytes with a number below 16.
 func (f *Fields) Next() bool {
 	d := f.Rest
 	if len(d) == 0 || f.Err != nil {
@@ -87,13 +89,13 @@ func (f *Fields) IsVarint(number protowire.Number) bool {
 	return f.Number == number && f.Kind == protowire.VarintType
 }
 
-// IsFixed64 returns whether the current field is the field number of 64 fixed bits.
+// IsFixed64 returns whether the current field is the fixed64 field number.
 func (f *Fields) IsFixed64(number protowire.Number) bool {
 	return f.Number == number && f.Kind == protowire.Fixed64Type
 }
 
-// Keep sets *into to the current field: a message of which there may be one. Decoders would merge
-// several, so a second one is an error.
+// Keep sets *into to the current field, which is an embedded message that may come once. A
+// generated decoder would merge two of them. Here a second one is an error.
 func (f *Fields) Keep(into *[]byte) {
 	if *into != nil {
 		f.Err = fmt.Errorf("%w: protobuf field %d comes twice", ErrMalformed, f.Number)
@@ -101,7 +103,8 @@ func (f *Fields) Keep(into *[]byte) {
 	*into = f.Bytes
 }
 
-// Each calls use with each length-delimited field number of a message, until use returns an error.
+// Each calls use with each length-delimited field of a message that has this number, until use
+// returns an error.
 func Each(message []byte, number protowire.Number, use func(field []byte) error) error {
 	f := Fields{Rest: message}
 	for f.Next() {
@@ -114,7 +117,8 @@ func Each(message []byte, number protowire.Number, use func(field []byte) error)
 	return f.Err
 }
 
-// Varint returns the last varint field number of a message; 0 if there is none.
+// Varint returns the value of the last varint field of a message that has this number, or 0 if
+// there is none.
 func Varint(message []byte, number protowire.Number) (value uint64, err error) {
 	f := Fields{Rest: message}
 	for f.Next() {

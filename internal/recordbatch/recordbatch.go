@@ -1,8 +1,8 @@
 // Package recordbatch reads the records of Kafka's record batches of version 2 in bounded memory.
 //
-// In: what is behind the header of a batch, compressed by one of Kafka's codecs. Out: its records,
-// checked length by length, or of one that is too large where it ends. Guarantees: at most MaxBytes
-// are held, whatever the batch claims.
+// In: the bytes after the header of a batch, compressed by one of Kafka's codecs. Out: its records,
+// all lengths checked. Of a batch that is too large: the offset of its last record, and how many
+// records it has. Guarantees: at most MaxBytes are held, whatever the batch claims.
 package recordbatch
 
 import (
@@ -38,7 +38,7 @@ var (
 	ErrMalformed = errors.New("batch does not hold the records that it says")
 )
 
-// Skip checks all lengths in the first record of b, and returns what is behind it.
+// Skip checks all lengths in the first record of b, and returns the bytes after it.
 func Skip(b []byte) ([]byte, error) {
 	length, n := binary.Varint(b)
 	if n <= 0 || length < 1 || length > int64(len(b)-n) {
@@ -86,9 +86,9 @@ var zstdDecoder = sync.OnceValues(func() (*zstd.Decoder, error) {
 	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(MaxBytes))
 })
 
-// Decompress returns the records, which are at most MaxBytes; only a batch without compression
-// is returned as it is. codec is one of 0 (none), 1 (gzip), 2 (snappy), 3 (LZ4) and 4 (Zstandard).
-// Other records lie in the buffer, which must be empty.
+// Decompress returns the records of b, or ErrTooLong for more than MaxBytes. codec is one of 0
+// (none), 1 (gzip), 2 (snappy), 3 (LZ4) and 4 (Zstandard). Codec 0 returns b itself, whatever its
+// size. The other codecs return the memory of buffer, which must be empty.
 func Decompress(codec byte, b []byte, buffer *bytes.Buffer) ([]byte, error) {
 	var out []byte
 	var err error
@@ -197,7 +197,7 @@ func Many(b []byte) bool {
 	for n := 0; len(b) > 0; n++ {
 		length, size := binary.Varint(b)
 		if size <= 0 || length < 0 || length > int64(len(b)-size) {
-			return false // what reads it finds out
+			return false // malformed: reading b gives the error
 		}
 		if n == MaxRecords {
 			return true
@@ -207,8 +207,9 @@ func Many(b []byte) bool {
 	return false
 }
 
-// Last returns the offset of the last record, counted from the first offset of the batch, and how
-// many records there are. It reads a batch of any size in the memory of a decoder's window.
+// Last returns the offset of the last record, counted from the first offset of the batch, and the
+// number of records. For gzip, LZ4 and Zstandard it needs only the memory of a decoder's window,
+// whatever the size of the batch. A snappy batch of more than MaxBytes is an error.
 func Last(codec byte, b []byte) (delta, count int64, err error) {
 	var r io.Reader = bytes.NewReader(b)
 	switch codec {
@@ -227,7 +228,7 @@ func Last(codec byte, b []byte) (delta, count int64, err error) {
 		}
 		defer decoder.Close()
 		r = decoder
-	default: // it has no more than MaxBytes
+	default: // without compression, or snappy, which expands a megabyte to less than MaxBytes
 		records, err := Decompress(codec, b, new(bytes.Buffer))
 		if err != nil {
 			return 0, 0, err
@@ -251,6 +252,7 @@ func (c *counted) ReadByte() (byte, error) {
 	return c.Reader.ReadByte()
 }
 
+// last is Last for decompressed records.
 func last(r *counted) (delta, count int64, err error) {
 	for ; ; count++ {
 		length, err := binary.ReadVarint(r)

@@ -1,7 +1,7 @@
-// Package sharedcall shares a call among all who want the same at the same time.
+// Package sharedcall shares a call among all callers that want its result at the same time.
 //
-// In: a key and a call. Out: the call's result. Guarantees: a call does not end when those who wait
-// for it leave, as others may come; it ends after its own time. Nothing is remembered of it.
+// In: a key and a call. Out: the call's result. Guarantees: a call goes on when its callers leave,
+// as others may come. It ends after its own time limit. Its result is not kept for later callers.
 package sharedcall
 
 import (
@@ -20,7 +20,7 @@ func (g *Group[T]) Do(ctx context.Context, key string, patience time.Duration, c
 	return g.Begin(ctx, key, patience, call).Wait(ctx)
 }
 
-// Begin is Do without waiting: it is up to the caller whether to.
+// Begin makes or joins a call as Do does, but does not wait for it.
 func (g *Group[T]) Begin(ctx context.Context, key string, patience time.Duration, call func(ctx context.Context) (T, error)) Call[T] {
 	detached := context.WithoutCancel(ctx)
 	return Call[T]{g.calls.DoChan(key, func() (any, error) {
@@ -38,7 +38,7 @@ type Call[T any] struct{ done <-chan singleflight.Result }
 func (c Call[T]) Wait(ctx context.Context) (value T, err error) {
 	select {
 	case result := <-c.done:
-		value, _ = result.Val.(T) // not of a call that panicked
+		value, _ = result.Val.(T) // if T is an interface, a nil value is no T and stays nil
 		return value, result.Err
 	case <-ctx.Done():
 		return value, ctx.Err()

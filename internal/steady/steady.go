@@ -2,8 +2,9 @@
 //
 // In: a time. Out: its Unix nanoseconds, by the wall clock as it stood when the process began.
 // Guarantees: differences of two results are as long as the time that passed, also when the wall
-// clock was set meanwhile, by hours in either direction. time.Time.UnixNano promises neither: a
-// number has no monotonic reading. A time without one, as tests make, gives its UnixNano.
+// clock was set meanwhile, by hours in either direction. time.Time.UnixNano does not promise that:
+// a number has no monotonic reading. For a time without a monotonic reading, as tests make them,
+// the result is its UnixNano.
 package steady
 
 import "time"

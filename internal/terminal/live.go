@@ -13,11 +13,11 @@ import (
 type Live struct {
 	mu    sync.Mutex
 	w     io.Writer
-	width func() int // of the terminal; nil without one
+	width func() int // the terminal's width; nil without a terminal
 	line  string
 }
 
-// NewLive writes to w.
+// NewLive returns a Live that writes to w.
 func NewLive(w io.Writer) *Live {
 	l := &Live{w: w}
 	if file, ok := w.(interface{ Fd() uintptr }); ok && IsTerminal(w) {
@@ -37,7 +37,8 @@ func (l *Live) Lives() bool { return l.width != nil }
 
 const eraseLine = "\r\x1b[K"
 
-// Write implements io.Writer. It writes whole lines above the live one.
+// Write implements io.Writer. It writes whole lines above the live line. Other text is written
+// where the cursor is.
 func (l *Live) Write(lines []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

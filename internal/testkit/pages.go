@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// Block is a fenced block of a page: what is written behind the three backquotes, and its lines.
+// Block is a fenced block of a page. Mark is what follows the three backquotes, Text has the lines
+// between the fences.
 type Block struct{ Mark, Text string }
 
 var fenced = regexp.MustCompile("(?ms)^```([^\n]*)\n(.*?)^```")
@@ -42,8 +43,9 @@ func Blocks(t testing.TB, page string) (blocks []Block) {
 	return blocks
 }
 
-// RequireExample fails the test unless the page has Go, and each line of its first such block
-// stands in a file beside the test: so the compiler and the test hold the page.
+// RequireExample fails the test unless the page has a block of Go, and file has each line of the
+// first such block. file is a Go file beside the test. So what compiles and tests that file checks
+// the page too.
 func RequireExample(t testing.TB, page, file string) {
 	t.Helper()
 	own, err := os.ReadFile(file)

@@ -29,8 +29,8 @@ func Shared(t testing.TB, rel string) string {
 	return path
 }
 
-// SharedLines returns what a file of the shared data folder has, as Shared finds it: a JSON value
-// on each line, of a megabyte at most.
+// SharedLines returns the values of a file of the shared data folder, which has a JSON value on
+// each line. A line has a megabyte at most. A missing file is treated as by Shared.
 func SharedLines[T any](t testing.TB, rel string) (list []T) {
 	t.Helper()
 	file, err := os.Open(Shared(t, rel))

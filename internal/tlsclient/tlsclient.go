@@ -25,10 +25,10 @@ const probeTimeout = 2 * time.Second
 
 // Files are the settings. Each may be empty.
 type Files struct {
-	// CA is the file of the authorities that sign the servers' certificates; empty means those of
-	// the system.
+	// CA is the file of the authorities that sign the servers' certificates. Empty means the
+	// system's authorities.
 	CA string
-	// Cert and Key are this client's certificate.
+	// Cert and Key are the files of this client's certificate and its private key.
 	Cert, Key string
 	// ServerName is the name that the servers' certificates must have; empty means the host of each
 	// address.

@@ -38,7 +38,7 @@ type Certificate struct {
 	seen [2]stamp  // of the files when they were last read, successfully or not
 }
 
-// stamp changes when a file does. That of a symbolic link is the one of its target.
+// stamp changes when a file changes. The stamp of a symbolic link is that of its target.
 type stamp struct {
 	changed time.Time
 	size    int64

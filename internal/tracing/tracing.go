@@ -108,6 +108,7 @@ func (t *Tracer) Close(ctx context.Context) error {
 // Span measures one operation. A nil Span does nothing.
 type Span struct{ span trace.Span }
 
+// sampled returns span as a Span if it is recorded, else nil.
 func sampled(span trace.Span) *Span {
 	if !span.IsRecording() {
 		return nil
@@ -115,7 +116,7 @@ func sampled(span trace.Span) *Span {
 	return &Span{span}
 }
 
-// Start begins a trace, or a span inside that of ctx if ctx has one.
+// Start begins a trace, or a span inside the span of ctx if ctx has one.
 func (t *Tracer) Start(ctx context.Context, name string) (context.Context, *Span) {
 	if t == nil {
 		return ctx, nil
@@ -135,7 +136,7 @@ func (t *Tracer) Server(ctx context.Context, name, traceparent string) (context.
 }
 
 // Linked begins a span that several traces caused, such as a batch of records. It belongs to the
-// first trace that is sampled, and links to the first maxLinks different ones that are. It is
+// first trace that is sampled, and links to the first maxLinks different sampled traces. It is
 // sampled whatever Ratio says. If no trace is sampled there is no span.
 func (t *Tracer) Linked(ctx context.Context, name string, traceparents []string) (context.Context, *Span) {
 	if t == nil || len(traceparents) == 0 {
@@ -162,7 +163,7 @@ func (t *Tracer) Linked(ctx context.Context, name string, traceparents []string)
 	return ctx, sampled(span)
 }
 
-// Child begins a span inside that of ctx. If ctx has none, it returns none.
+// Child begins a span inside the span of ctx. If ctx has no span, Child returns a nil Span.
 func Child(ctx context.Context, name string) (context.Context, *Span) {
 	return child(ctx, name, trace.SpanKindInternal)
 }
@@ -218,8 +219,8 @@ func (s *Span) EndWith(err error) {
 	s.End()
 }
 
-// Traceparent returns the value of Header for a request or record that belongs to the span; empty
-// for nil.
+// Traceparent returns the value of Header for a request or record that belongs to the span. It is
+// empty if s is nil.
 func (s *Span) Traceparent() string {
 	if s == nil {
 		return ""
@@ -229,6 +230,8 @@ func (s *Span) Traceparent() string {
 	return carrier.Get(Header)
 }
 
+// withParent returns ctx with the span of traceparent, which is in another process, as its span. An
+// empty or malformed traceparent changes nothing.
 func withParent(ctx context.Context, traceparent string) context.Context {
 	if traceparent == "" {
 		return ctx

@@ -1,6 +1,6 @@
 // Flaky repeats the tests that wait or sleep most, on a machine that is busy with other things.
 //
-//	flaky         the twenty of the module that do so most, each 100 times or for 20 minutes
+//	flaky         the twenty tests of the module that wait most, each 100 times or for 20 minutes
 //	flaky -list   name them
 //	flaky -count 10 -run 'TestStandby|TestPool' ./gateway/...
 //
@@ -49,8 +49,8 @@ func main() {
 	}
 }
 
-// busy starts two processes for each processor that take all of its time. It returns what ends
-// them.
+// busy starts two processes for each processor that use all its time. It returns a function that
+// ends them.
 func busy() func() {
 	var all []*exec.Cmd
 	for range 2 * runtime.NumCPU() {
@@ -67,7 +67,7 @@ func busy() func() {
 	}
 }
 
-// repeat runs the tests one after the other, and fails if one of them did.
+// repeat runs the tests one after the other. It returns an error if a test failed in any run.
 func repeat(ctx context.Context, tests []test, count int, limit time.Duration) error {
 	folder := filepath.Join("bin", "flaky")
 	if err := os.MkdirAll(folder, 0o750); err != nil {

@@ -18,7 +18,7 @@ import (
 // test is one test function.
 type test struct {
 	pkg, dir, name string
-	// waits are the places where it waits for time to pass.
+	// waits is the number of places where the test waits for time to pass.
 	waits int
 }
 
@@ -28,7 +28,8 @@ type packageFiles struct {
 	TestGoFiles, XTestGoFiles []string
 }
 
-// waiting returns the tests of the packages that wait, those with most places first.
+// waiting returns the tests of packages that wait and whose names the regular expression only
+// matches. Tests with the most waits come first. No packages means all of the module.
 func waiting(ctx context.Context, packages []string, only string) (tests []test, err error) {
 	names, err := regexp.Compile(only)
 	if err != nil {

@@ -38,7 +38,8 @@ func (in input) bom() (*cdx.BOM, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read dpkg's status: %w", err)
 	}
-	// The binary, which the SBOM is of, becomes one of the parts.
+	// The SBOM was that of the binary. Now it is that of the image, and the binary is one of the
+	// parts.
 	components := append([]cdx.Component{*bom.Metadata.Component}, *bom.Components...)
 	components = append(components, packages...)
 	if len(in.libchdb) > 0 {

@@ -22,8 +22,9 @@ func (m metric) equal(other metric) bool {
 // goPackage is the source of one package.
 type goPackage struct {
 	files []*ast.File
-	// helpers are its functions by name, methods too. A call of one is followed into its body, with
-	// its parameters bound: many packages make their metrics by counter(name, help).
+	// helpers are the package's functions and methods that make metrics, by name. A call of a
+	// helper is followed into its body, with its parameters bound: many packages make their metrics
+	// by counter(name, help).
 	helpers map[string]helper
 	found   map[string]metric
 }
@@ -34,11 +35,11 @@ type helper struct {
 	body       *ast.BlockStmt
 }
 
-// scope has what is known of names: a string, or []string for labels.
+// scope has the known values of names. A value is a string, or a []string of labels.
 type scope struct {
 	values  map[string]any
 	helpers map[string]helper
-	// depth is how many calls were followed. It bounds recursion.
+	// depth is how many calls were followed to get here. It bounds recursion.
 	depth int
 }
 
@@ -121,8 +122,8 @@ func constructor(call *ast.CallExpr) string {
 	return made
 }
 
-// kindOf returns the type of what a constructor makes. The package's own collectors, which are made
-// of a Desc, have only gauges.
+// kindOf returns the type of the metric that a constructor makes. In our code, a Desc always
+// describes a gauge.
 func kindOf(made string) string {
 	switch made {
 	case "Counter", "CounterVec", "CounterFunc":
@@ -211,8 +212,8 @@ func (p *goPackage) call(call *ast.CallExpr, s scope) {
 	p.follow(h.body, inner)
 }
 
-// note notes a metric, if its name is known here. In the body of a helper it is not, until a call
-// is followed there.
+// note notes the metric that the constructor of made makes, if s knows its name. In the body of a
+// helper s knows the name only while a call of the helper is followed.
 func (p *goPackage) note(made string, arguments []ast.Expr, s scope) {
 	name, help := "", ""
 	var labels []string

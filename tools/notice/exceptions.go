@@ -1,7 +1,7 @@
 package main
 
-// bundled are folders with licences of what a module carries inside and no package of it is in:
-// codecs as WebAssembly.
+// bundled has for a module the folders with the licences of codecs that the module embeds as
+// WebAssembly. No linked Go package is in these folders.
 var bundled = map[string][]string{
 	"github.com/gen2brain/avif": {"lib"},
 	"github.com/gen2brain/webp": {"lib"},
@@ -11,7 +11,7 @@ var bundled = map[string][]string{
 // version: whoever updates the module looks again.
 type exception struct {
 	version, licence, why string
-	leaveOut              string // a text of the archive that is not this module's
+	leaveOut              string // the file of a text that is not this module's
 }
 
 var exceptions = map[string]exception{

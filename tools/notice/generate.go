@@ -15,7 +15,7 @@ import (
 type document struct {
 	modules strings.Builder
 	reasons strings.Builder
-	texts   map[string][]string // whose they are, by the text
+	texts   map[string][]string // the owners of each text, by the text
 }
 
 const header = `Mintlake
@@ -70,7 +70,8 @@ func generate(root string) ([]byte, error) {
 	return []byte(out.String()), nil
 }
 
-// addFile adds one text that is of no module, and holds it to be of the licence.
+// addFile adds a text that belongs to no module. It returns an error if the text is not that of the
+// licence.
 func (d *document) addFile(path, owner, licence string) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -106,7 +107,8 @@ func (d *document) addModule(m *module) error {
 	return err
 }
 
-// judge names the licences of a module and takes texts out that are not its own.
+// judge returns the licences of a module, separated by commas. It removes a text that is not the
+// module's own from texts.
 func (d *document) judge(m *module, texts map[string]string) (string, error) {
 	if e, ok := exceptions[m.Path]; ok {
 		if e.version != m.Version {

@@ -33,8 +33,8 @@ var phrases = []struct {
 	{"CC0-1.0", []string{"cc0 1.0"}},
 }
 
-// classify names the licence of a text. An MPL-2.0 text names the GPL, as a licence that it goes
-// together with.
+// classify returns the licence of a text. MPL-2.0 is looked for first, because its text also names
+// the GPL, which is compatible with it.
 func classify(file, text string) string {
 	words := strings.ToLower(strings.Join(strings.Fields(text), " "))
 	if strings.Contains(words, "mozilla public license, version 2.0") {

@@ -13,10 +13,10 @@ import (
 	"strings"
 )
 
-// platforms are those of a release.
+// platforms are the architectures of a release.
 var platforms = []string{"amd64", "arm64"}
 
-// module is one that the binary links.
+// module is a Go module that the binary links.
 type module struct {
 	Path, Version string
 	Dir           string
@@ -65,7 +65,7 @@ func linked(root string) ([]*module, error) {
 	return modules, nil
 }
 
-// texts are the licences and notices in the folders from each linked package up to the module's
+// texts returns the licences and notices in the folders from each linked package up to the module's
 // root, by name of the file.
 func (m *module) texts() (map[string]string, error) {
 	folders := map[string]bool{m.Dir: true}

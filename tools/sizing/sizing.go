@@ -32,15 +32,17 @@ const (
 	// have each row.
 	serverCores  = 8
 	serverCopies = 2
-	// leastNodes is how many there are of what must not be away while one is replaced.
+	// leastNodes is the least number of nodes of a kind, so that one may be replaced while another
+	// works.
 	leastNodes = 2
 )
 
 // cost is one row of the measured costs.
 type cost struct {
-	// rate is how often it happens in a second at once mainnet.
+	// rate is how often the work happens in a second at the load of mainnet.
 	rate float64
-	// perMillion is what a million of them cost: processor seconds, megabytes, or MiB of memory.
+	// perMillion is the cost of a million pieces of the work: processor seconds, megabytes, or MiB
+	// of memory.
 	perMillion float64
 }
 
@@ -67,12 +69,12 @@ var rows = []string{
 
 // parseCosts reads the rows between the marks: name, rate, cost.
 func parseCosts(text string) (map[string]cost, error) {
-	block, err := between(text, costsBegin, costsEnd)
+	section, err := between(text, costsBegin, costsEnd)
 	if err != nil {
 		return nil, err
 	}
 	costs := make(map[string]cost)
-	for _, line := range strings.Split(block, "\n") {
+	for _, line := range strings.Split(section, "\n") {
 		cells := strings.Split(line, "|")
 		if len(cells) < 5 {
 			continue
@@ -102,11 +104,11 @@ func between(text, begin, end string) (string, error) {
 	if !ok {
 		return "", fmt.Errorf("no %s", begin)
 	}
-	block, _, ok := strings.Cut(rest, end)
+	section, _, ok := strings.Cut(rest, end)
 	if !ok {
 		return "", errors.New("no " + end)
 	}
-	return block, nil
+	return section, nil
 }
 
 func replaceTable(text, table string) (string, error) {
@@ -117,7 +119,7 @@ func replaceTable(text, table string) (string, error) {
 	return strings.Replace(text, tableBegin+old+tableEnd, tableBegin+"\n"+table+tableEnd, 1), nil
 }
 
-// size is what so many times mainnet need.
+// size is what a multiple of mainnet's load needs.
 type size struct {
 	cores                  map[string]float64
 	projectors, partitions int
@@ -129,7 +131,7 @@ type size struct {
 	gateways, swaps        int
 }
 
-// of is the processors that several kinds of work need together.
+// of returns how many processors several kinds of work need together.
 func (s size) of(names ...string) (sum float64) {
 	for _, name := range names {
 		sum += s.cores[name]
@@ -137,10 +139,11 @@ func (s size) of(names ...string) (sum float64) {
 	return sum
 }
 
-// nodes is how many of so many processors do the work.
-func nodes(work, each float64) int { return max(leastNodes, int(math.Ceil(work/each))) }
+// nodes returns how many nodes can do work processors' worth of work, if each node has perNode
+// processors. It is at least leastNodes.
+func nodes(work, perNode float64) int { return max(leastNodes, int(math.Ceil(work/perNode))) }
 
-// sizeOf is the formula.
+// sizeOf returns what times the load of mainnet needs.
 func sizeOf(costs map[string]cost, times float64) size {
 	s := size{cores: make(map[string]float64)}
 	for _, name := range rows {
@@ -163,7 +166,7 @@ func sizeOf(costs map[string]cost, times float64) size {
 	return s
 }
 
-// plan is the table.
+// plan returns the table for 1, 10 and 100 times the load of mainnet.
 func plan(costs map[string]cost) (string, error) {
 	var b strings.Builder
 	line := func(what string, of func(s size) string) {

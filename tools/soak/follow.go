@@ -19,12 +19,12 @@ import (
 type record struct {
 	samples  []sample
 	requests requests
-	// slowest are the slowest Kafka requests of each interval, in seconds, beside samples.
+	// slowest has for each of samples the slowest of the latest Kafka requests, in seconds.
 	slowest []float64
-	mu      sync.Mutex // of requests
+	mu      sync.Mutex // guards requests
 }
 
-// follow samples a node for the whole duration, or until it ends.
+// follow samples a node for the whole duration. It is an error if the node ends before.
 func follow(ctx context.Context, o *options, n *node) (*record, error) {
 	run := &record{}
 	ctx, cancel := context.WithTimeout(ctx, o.duration)
@@ -51,7 +51,7 @@ func follow(ctx context.Context, o *options, n *node) (*record, error) {
 			continue
 		}
 		run.samples = append(run.samples, s)
-		run.slowest = append(run.slowest, run.slowestSince())
+		run.slowest = append(run.slowest, run.slowestLately())
 		if room, length := o.rules.standing(run.samples); length >= o.rules.stall && time.Since(dumped) > 5*time.Minute {
 			dumped = time.Now()
 			name := filepath.Join(o.out, fmt.Sprintf("stall-%s-%d.txt", room, int(s.at.Seconds())))
@@ -65,7 +65,8 @@ func follow(ctx context.Context, o *options, n *node) (*record, error) {
 	}
 }
 
-// askKafka measures requests beside the samples; the channel closes when it has ended.
+// askKafka measures Kafka requests until ctx ends, while follow takes samples. The channel is
+// closed when it has ended.
 func (r *record) askKafka(ctx context.Context, n *node) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
@@ -91,8 +92,9 @@ func (r *record) askKafka(ctx context.Context, n *node) <-chan struct{} {
 	return done
 }
 
-// slowestSince is the slowest of the last requests of each kind: about those of the last second.
-func (r *record) slowestSince() float64 {
+// slowestLately returns the time of the slowest among the last six requests of each kind, in
+// seconds. Six are about those of the last second.
+func (r *record) slowestLately() float64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	slowest := time.Duration(0)
@@ -102,7 +104,7 @@ func (r *record) slowestSince() float64 {
 	return slowest.Seconds()
 }
 
-// String is a sample in a line.
+// String returns the sample as one line.
 func (s *sample) String() string {
 	if !s.known {
 		return "no answer"
@@ -155,7 +157,8 @@ func (r *record) writeCSV(path string) error {
 	return errors.Join(w.Error(), file.Close())
 }
 
-// series picks one figure of every sample that has it: NaN is none.
+// series returns one figure of the samples (y) and their times in minutes (x). It skips a sample
+// for which of returns NaN.
 func (r *record) series(of func(*sample) float64) (x, y []float64) {
 	for i := range r.samples {
 		if s := &r.samples[i]; s.known {

@@ -11,10 +11,11 @@ import (
 type rules struct {
 	// stall is how long a room that has work may stand still.
 	stall time.Duration
-	// lag is how many records may wait, but for lagReturns.
+	// lag is how many records may wait. More may wait only for less than lagReturns.
 	lag        float64
 	lagReturns time.Duration
-	warmUp     time.Duration
+	// warmUp is the time at the beginning that is not judged.
+	warmUp time.Duration
 }
 
 // judge returns all faults of a run, nil when there are none.
@@ -33,18 +34,18 @@ func (r *rules) judge(samples []sample) error {
 	return errors.Join(faults...)
 }
 
-// standing names the room that stands still at the last sample, and for how long; "nobody" when the
-// node does not answer.
+// standing returns the room that has stood still for longest at the last sample, and for how long.
+// The room is "nobody" if the node does not answer.
 func (r *rules) standing(samples []sample) (room string, length time.Duration) {
 	if len(samples) == 0 {
 		return "", 0
 	}
 	last := &samples[len(samples)-1]
 	if !last.known {
-		return "nobody", last.at - first(samples, func(s *sample) bool { return !s.known })
+		return "nobody", last.at - heldSince(samples, func(s *sample) bool { return !s.known })
 	}
 	for _, p := range progress {
-		since := first(samples, func(s *sample) bool {
+		since := heldSince(samples, func(s *sample) bool {
 			return !s.known || s.done[p.room] == last.done[p.room] && (p.lag == "" || s.lags == nil || s.lags[p.lag] > 0)
 		})
 		if last.at-since > length {
@@ -54,8 +55,9 @@ func (r *rules) standing(samples []sample) (room string, length time.Duration) {
 	return room, length
 }
 
-// first is when the run of samples began that holds for all up to the last.
-func first(samples []sample, holds func(*sample) bool) time.Duration {
+// heldSince returns the time of the first sample from which on holds is true up to the last sample.
+// If holds is false for the last sample, it returns the time of that sample.
+func heldSince(samples []sample, holds func(*sample) bool) time.Duration {
 	since := samples[len(samples)-1].at
 	for i := len(samples) - 1; i >= 0 && holds(&samples[i]); i-- {
 		since = samples[i].at
@@ -66,7 +68,7 @@ func first(samples []sample, holds func(*sample) bool) time.Duration {
 // stalls finds each time that a room with work stood still, or nobody answered, for too long.
 func (r *rules) stalls(samples []sample) (faults []error) {
 	for i := range samples {
-		// A stall is told once, when it is over or the run is.
+		// A stall is reported once, at its last sample.
 		room, length := r.standing(samples[:i+1])
 		if length < r.stall {
 			continue
@@ -117,7 +119,7 @@ func (r *rules) lagsThatStay(samples []sample) (faults []error) {
 type figure struct {
 	name string
 	of   func(*sample) float64
-	// least is the growth from one quarter to the next that is no growth.
+	// least is the growth from one quarter to the next below which a figure counts as level.
 	least float64
 }
 
@@ -129,12 +131,13 @@ var growing = []figure{
 	{"goroutines", func(s *sample) float64 { return s.goroutines }, 32},
 }
 
-// share is the part of its level by which a figure must grow to be said to.
+// share is the part of its value by which a figure must grow from one quarter to the next. With
+// less growth it counts as level.
 const share = 0.05
 
-// growth compares the medians of the run's four quarters. What grows from each to the next, by more
-// than a little, and in the last step not less than half as much as in the first, has not levelled
-// off.
+// growth compares the medians of the run's four quarters. It returns an error if the figure has not
+// levelled off. That is so if it grows from each quarter to the next by at least the greater of
+// least and share of its value, and the last growth is at least half of the first.
 func (r *rules) growth(samples []sample, f figure) error {
 	var figures []float64
 	for i := range samples {

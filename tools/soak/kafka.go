@@ -46,7 +46,7 @@ func (r *requests) String() string {
 	return strings.Join(append(parts, fmt.Sprintf("%d failed", r.failed)), ", ")
 }
 
-// over is how many times as long the 99th percentile takes as in another state.
+// over returns for each kind of request how many times as long its 99th percentile is as in idle.
 func (r *requests) over(idle *requests) string {
 	parts := make([]string, 0, len(r.names))
 	for _, name := range r.names {
@@ -72,7 +72,7 @@ func newAsker(broker string) (*asker, error) {
 
 func (a *asker) close() { a.client.Close() }
 
-// pause between two rounds of requests: some 20 a second load no broker.
+// pause is the time between two rounds of requests. Some 20 requests a second load no broker.
 const pause = 150 * time.Millisecond
 
 // ask sends one request of each kind and notes how long it took.

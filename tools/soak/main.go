@@ -2,10 +2,10 @@
 // user would call a fault.
 //
 // In: bin/mintlake, a duration, transactions a second. Out: a line a minute, a plot as PNG, all
-// samples as CSV; on a stall, what every thread of both processes waits for. Guarantees: the exit
-// code is 1 when a room that has work stood still, when a lag did not return, or when memory,
-// descriptors or goroutines grew without levelling off (judge.go has the rules); nothing is left
-// running.
+// samples as CSV; on a stall, the engine's queries and what each of its threads waits for.
+// Guarantees: the exit code is 1 when a room that has work stood still, when a lag did not return,
+// or when memory, descriptors or goroutines grew without levelling off (judge.go has the rules);
+// nothing is left running.
 //
 // It has a module of its own, so that the plotting library does not weigh on Mintlake's.
 package main
@@ -85,7 +85,7 @@ func soak(ctx context.Context, o *options) error {
 		if err != nil {
 			return err
 		}
-		defer func() { _ = os.RemoveAll(dir) }() // what stays is only room on a disk
+		defer func() { _ = os.RemoveAll(dir) }() // what stays only takes disk space
 		o.dataDir = dir
 	}
 	idle, err := measureIdle(ctx, o)
@@ -112,7 +112,7 @@ func soak(ctx context.Context, o *options) error {
 	return o.rules.judge(run.samples)
 }
 
-// measureIdle asks a broker that has nothing to do.
+// measureIdle measures requests to a broker that has nothing else to do.
 func measureIdle(ctx context.Context, o *options) (*requests, error) {
 	n, err := start(ctx, o, "none")
 	if err != nil {

@@ -90,9 +90,9 @@ func (n *node) take(text string) {
 
 func (n *node) pid() int { return n.command.Process.Pid }
 
-// engine is the process of the embedded ClickHouse, 0 when there is none.
+// engine returns the id of the process of the embedded ClickHouse, or 0 if there is none.
 func (n *node) engine() int {
-	// the pattern is a good one
+	// Glob fails only for a malformed pattern.
 	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", n.pid()))
 	for _, task := range tasks {
 		text, err := os.ReadFile(task)

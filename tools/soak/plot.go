@@ -20,7 +20,7 @@ type line struct {
 	of   func(*sample) float64
 }
 
-// colours tell up to four curves apart, also for eyes that do not see red and green as two.
+// colours tell up to four curves apart, also for people who cannot tell red from green.
 var colours = []color.Color{
 	color.RGBA{R: 0, G: 114, B: 178, A: 255}, color.RGBA{R: 213, G: 94, B: 0, A: 255}, color.RGBA{R: 0, G: 158, B: 115, A: 255}, color.RGBA{R: 204, G: 121, B: 167, A: 255},
 }
@@ -79,7 +79,8 @@ func (r *record) panel(title string, lines ...line) *plot.Plot {
 	return p
 }
 
-// rates draws how much each room finishes a second.
+// rates draws how much each room finishes a second, except for ingest, which is the first of
+// progress.
 func (r *record) rates(title string) *plot.Plot {
 	p := newPanel(title)
 	for i, room := range progress[1:] {

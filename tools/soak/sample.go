@@ -18,7 +18,7 @@ import (
 // sample is what was seen at one moment.
 type sample struct {
 	at time.Duration
-	// known: the node answered. The figures of one that did not are zero.
+	// known is true if the node answered. If it did not, the figures are zero.
 	known bool
 	// lags are the records that wait, by reader; nil when the node did not know.
 	lags map[string]float64
@@ -32,8 +32,8 @@ type sample struct {
 	oldestQuery              float64
 }
 
-// progress are the counters by which a room's progress is seen, with the lag that says whether it
-// has work; empty: it always has.
+// progress has for each room the metric that shows its progress, and the lag that says whether it
+// has work. A room without a lag always has work.
 var progress = []struct{ room, metric, lag string }{
 	{"ingest", "mintlake_ingest_slot", ""},
 	{"projector", "mintlake_projector_records_total", "projector"},
@@ -49,7 +49,7 @@ func (n *node) look(ctx context.Context, at time.Duration) sample {
 	if err != nil {
 		return s
 	}
-	s.lags, _ = n.readLags(ctx) // not known is one of the answers
+	s.lags, _ = n.readLags(ctx) // nil lags say that they are not known
 	for _, p := range progress {
 		s.done[p.room] = total(families[p.metric])
 	}
@@ -87,8 +87,8 @@ func (n *node) readMetrics(ctx context.Context) (map[string]*dto.MetricFamily, e
 	return parser.TextToMetricFamilies(response.Body)
 }
 
-// readLags returns the lags of /status. The projectors' lag is one figure in /status; swaps are
-// told apart by their topics.
+// readLags returns the lags of /status. /status has one lag of all projectors for each topic. The
+// topics of swaps and pools give the lag of swaps, the others that of the projector.
 func (n *node) readLags(ctx context.Context) (map[string]float64, error) {
 	response, err := n.get(ctx, n.api+"/status")
 	if err != nil {
@@ -131,7 +131,7 @@ func total(family *dto.MetricFamily) (sum float64) {
 	return sum
 }
 
-// resident is a process' resident memory in bytes, 0 when it is gone.
+// resident returns the resident memory of a process in bytes, or 0 if the process is gone.
 func resident(pid int) float64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	if fields := strings.Fields(string(text)); err == nil && len(fields) > 1 {

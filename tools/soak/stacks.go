@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// dump writes what a node that stands still is doing: the engine's queries, and every thread of its
-// process with what it waits for. The stacks need gdb and are left out without it. It holds the
-// engine for seconds, so it comes only when the run has failed already.
+// dump writes what the engine of a node that stands still is doing: its queries, and every thread
+// of its process with what the thread waits for. The stacks need gdb and are left out without it.
+// gdb stops the engine for seconds, so dump is called only after a stall.
 func (n *node) dump(ctx context.Context, path string) {
 	file, err := os.Create(path)
 	if err != nil {

@@ -67,7 +67,8 @@ func run(ctx context.Context, args []string) error {
 	return sum(os.Stdout, now, args[0] == "gate")
 }
 
-// choose returns the suites that args name, less those that are not in only, if that is given.
+// choose returns the suites that args name. If only is not empty, it keeps the suites that only
+// lists, separated by commas or spaces.
 func choose(t *table.Table, args []string, only string) ([]table.Suite, error) {
 	var wanted func(table.Suite) bool
 	switch {

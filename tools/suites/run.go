@@ -26,7 +26,7 @@ type runner struct {
 	// folder gets a log of each suite. If quiet, the log alone has what a suite says.
 	folder string
 	quiet  bool
-	// processor is what the commands of the suite under way have taken.
+	// processor is the processor time of the commands of the suite under way.
 	processor time.Duration
 }
 
@@ -48,7 +48,8 @@ func (r *runner) run(ctx context.Context, s table.Suite) verdict {
 	return v
 }
 
-// missing says what the suite needs and this machine does not have.
+// missing says what the suite needs and this machine does not have. It is empty if nothing is
+// missing.
 func (r *runner) missing(ctx context.Context, needs []string) string {
 	for _, need := range needs {
 		var said bytes.Buffer
@@ -73,7 +74,7 @@ func (r *runner) logged(ctx context.Context, s table.Suite, path string) error {
 	return errors.Join(r.commands(ctx, s, out), log.Close())
 }
 
-// commands runs what the suite consists of, all of it, and returns the errors.
+// commands runs all commands of the suite, those after a failure too, and joins their errors.
 func (r *runner) commands(ctx context.Context, s table.Suite, out io.Writer) error {
 	limit := time.Duration(4*s.Minutes+40) * time.Minute
 	if s.Make != "" {
@@ -104,7 +105,7 @@ func splitMake(text string) []string {
 	return out
 }
 
-// goTest is the command line of go test.
+// goTest returns the command line of go test.
 func goTest(ctx context.Context, t table.Tests, limit time.Duration) ([]string, error) {
 	command := cmp.Or(os.Getenv("GO"), "go")
 	args := append([]string{command, "test", "-C", cmp.Or(t.Module, ".")}, strings.Fields(t.Flags)...)
@@ -130,7 +131,7 @@ func goTest(ctx context.Context, t table.Tests, limit time.Duration) ([]string, 
 	return args, nil
 }
 
-// command runs a command in a process group, of which nothing is left afterwards.
+// command runs a command in a process group of its own. Then it kills what is left of the group.
 func (r *runner) command(ctx context.Context, limit time.Duration, env map[string]string, out io.Writer, args []string) error {
 	bounded, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -151,7 +152,7 @@ func (r *runner) command(ctx context.Context, limit time.Duration, env map[strin
 	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	r.processor += cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	switch {
-	case errors.Is(err, exec.ErrWaitDelay): // it passed, and something of it went on
+	case errors.Is(err, exec.ErrWaitDelay): // it passed, but a process of it held its output open
 		return nil
 	case bounded.Err() != nil && ctx.Err() == nil:
 		return fmt.Errorf("not done within %s", limit)

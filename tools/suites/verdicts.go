@@ -23,7 +23,7 @@ const (
 	notRun = "not run"
 )
 
-// verdict is how a suite went, in seconds and in seconds of processors.
+// verdict is the result of a suite, with its time and its processor time in seconds.
 type verdict struct {
 	Suite     string  `json:"suite"`
 	Verdict   string  `json:"verdict"`
@@ -44,13 +44,14 @@ func (v verdict) String() string {
 	return text
 }
 
-// verdicts are those of a commit, in bin/suites/COMMIT.json. What has changes since is told apart.
+// verdicts are the verdicts at a commit, in bin/suites/COMMIT.json. With uncommitted changes the
+// file is COMMIT-changed.json.
 type verdicts struct {
 	Commit   string             `json:"commit"`
 	Verdicts map[string]verdict `json:"verdicts"`
 }
 
-// openVerdicts reads what is known of the sources as they are.
+// openVerdicts reads the verdicts of the present commit, changed or not.
 func openVerdicts(ctx context.Context) (*verdicts, error) {
 	commit, err := git(ctx, "rev-parse", "--short=12", "HEAD")
 	if err != nil {
@@ -115,7 +116,7 @@ func (k *verdicts) print(out io.Writer, suites []table.Suite) {
 	fmt.Fprintf(out, "as JSON: %s.json\n", k.folder())
 }
 
-// sum prints what failed and the slowest suite. In a gate what was not run has failed.
+// sum prints what failed, and the slowest suite. In a gate a suite that was not run has failed too.
 func sum(out io.Writer, now []verdict, gate bool) error {
 	var bad []string
 	var slowest verdict

@@ -1,4 +1,4 @@
-// Command swapserver is the swap API over a chain made up in memory: what test-openapi asks.
+// Command swapserver is the swap API over a chain made up in memory. make test-openapi tests it.
 //
 // Out: the address on standard output once the API is ready, then HTTP until it is interrupted.
 // Guarantees: the chain is the same each time; no JSON-RPC server, Kafka or ClickHouse is needed.

@@ -22,8 +22,8 @@ const codeNoSuchPart = 232
 // local disk that is not encrypted, else empty.
 const folderOfPart = "if(disk_name IN (SELECT name FROM system.disks WHERE type = 'Local' AND NOT is_encrypted), path, '')"
 
-// CheckTable compares the files of all parts of a table with their checksums. broken has what is
-// wrong with each part that differs, by name.
+// CheckTable compares the files of all parts of a table with their checksums. broken says what is
+// wrong with each part that differs, by the part's name.
 func CheckTable(ctx context.Context, conn driver.Conn, database, table string) (broken map[string]string, err error) {
 	var all []part
 	err = conn.Select(ctx, &all, "SELECT table, name, "+folderOfPart+" AS folder FROM system.parts WHERE database = $1 AND table = $2 AND active ORDER BY name", database, table)
@@ -81,12 +81,13 @@ func checkByClickHouse(ctx context.Context, conn driver.Conn, database string, p
 		}
 		return err
 	}, "CHECK TABLE "+database+"."+p.Table+" PART '"+strings.ReplaceAll(p.Name, "'", "")+"' SETTINGS check_query_single_value_result = 0")
-	if err != nil && passed {
+	if err != nil && passed { // a failed check stays a result if the query breaks after it
 		return false, "", goneOr(err)
 	}
 	return passed, message, nil
 }
 
+// goneOr returns errGone if err says that ClickHouse has the part no more. It wraps other errors.
 func goneOr(err error) error {
 	var exception *ch.Exception
 	if errors.As(err, &exception) && exception.Code == codeNoSuchPart {

@@ -12,24 +12,25 @@ import (
 	"github.com/mintlake/mintlake/internal/durable"
 )
 
-// manifest has the parts of the last look by table. It is a small file: a table has some dozens of
-// parts.
+// manifest has the parts that the last look found, by table. Its file is small: a table has some
+// dozens of parts.
 type manifest struct {
 	Tables map[string]*tableManifest `json:"tables"`
 }
 
 type tableManifest struct {
-	// Folder is the table's folder. If another table of the same name has been made since, nothing
-	// was lost. Only the last element counts, which is the table's UUID: a data folder may be
-	// moved, or copied to another disk.
+	// Folder is the table's folder. If it differs, the table was dropped and made again, so its old
+	// parts are not lost. Only the last element counts, which is the table's UUID: a data folder
+	// may be moved, or copied to another disk.
 	Folder string `json:"folder"`
 	Parts  []part `json:"parts"`
-	// Lost are the parts that are gone. They stay here until Forget.
+	// Lost are the parts that are gone. They stay here until Forget, or until they are back.
 	Lost []part `json:"lost,omitempty"`
 }
 
-// loadManifest reads a manifest; one that does not exist yet is empty. A damaged one is put aside,
-// and damaged says what is wrong with it: parts that went before are not known then.
+// loadManifest reads a manifest. A manifest that does not exist yet is empty. A damaged manifest is
+// put aside: m is empty, and damaged says what was wrong. Parts that were lost before are then not
+// known.
 func loadManifest(path string) (m *manifest, damaged, err error) {
 	m = &manifest{}
 	text, damaged := os.ReadFile(path)
@@ -51,7 +52,7 @@ func loadManifest(path string) (m *manifest, damaged, err error) {
 }
 
 // save replaces the file in one step, without a sync. After a power cut there may be an older
-// manifest, but newer parts cover the parts that it names.
+// manifest. It names older parts, but the newer parts that they were merged into cover them.
 func (m *manifest) save(path string) error {
 	text, err := json.Marshal(m)
 	if err == nil {
@@ -63,8 +64,8 @@ func (m *manifest) save(path string) error {
 	return nil
 }
 
-// compare returns the lost parts, and updates the manifest to what is there now. changed says
-// whether that has changed the manifest.
+// compare updates the manifest to the present tables and active parts. It returns all lost parts,
+// those of earlier looks too. changed says whether the manifest has changed.
 func (m *manifest) compare(tables []table, active []part) (lost []Damage, changed bool) {
 	now := map[string][]part{}
 	for _, p := range active {

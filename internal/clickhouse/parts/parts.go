@@ -60,19 +60,19 @@ type Damage struct {
 // checkEvery is the time between two checks of one part's checksums.
 const checkEvery = 24 * time.Hour
 
-// Config of a Watch.
+// Config is the configuration of a Watch.
 type Config struct {
-	// Database of the tables.
+	// Database is the database whose tables are watched.
 	Database string
 	// Manifest is the file that keeps the parts between two runs. If it is empty, lost parts are
 	// not found. It is empty on a cluster, where each query may meet another replica.
 	Manifest string
-	// every is the time between two looks. Default 10 s.
+	// every is the time between two looks at the list of parts. Default 10 s.
 	every time.Duration
 	// checkBytesPerSecond bounds how fast the checks read. Default 8 MiB.
 	checkBytesPerSecond int64
 	// checkLimit is how long the check of one part may take, in addition to the time that its bytes
-	// take at that rate. Default 1 minute.
+	// take at checkBytesPerSecond. Default 1 minute.
 	checkLimit time.Duration
 }
 
@@ -92,9 +92,9 @@ type Watch struct {
 	mu       sync.Mutex
 	manifest *manifest
 	active   []part              // at the last look
-	found    map[partKey]finding // results of the checks; parts without a finding are not in it
+	found    map[partKey]finding // the bad results of checks; a good part is not in it
 	damage   []Damage            // at the last look
-	known    bool                // there was a look
+	known    bool                // there was a look, so damage is valid
 }
 
 // finding is a bad result of a check. kind is Broken or Unchecked.
@@ -123,8 +123,8 @@ func (w *Watch) Damage() (damage []Damage, known bool) {
 }
 
 // Run looks for lost parts and checks the others until ctx ends; then it returns nil. It goes on if
-// ClickHouse does not answer. A damaged manifest is made anew. Its only error is one that cannot be
-// put aside.
+// ClickHouse does not answer. A damaged manifest is put aside and made anew. The only error of Run
+// is that it cannot be put aside.
 func (w *Watch) Run(ctx context.Context) error {
 	if w.cfg.Manifest != "" {
 		kept, damaged, err := loadManifest(w.cfg.Manifest)
@@ -159,7 +159,7 @@ func (w *Watch) Run(ctx context.Context) error {
 	}
 }
 
-// Look compares once the parts that are there with the manifest, and updates Damage.
+// Look compares the active parts with the manifest once, and updates the list that Damage returns.
 func (w *Watch) Look(ctx context.Context) error {
 	tables, err := w.tables(ctx)
 	if err != nil {
@@ -186,7 +186,7 @@ func (w *Watch) Look(ctx context.Context) error {
 			}
 		}
 	}
-	w.tell(append(found, w.foundParts(active)...))
+	w.publish(append(found, w.foundParts(active)...))
 	return nil
 }
 
@@ -204,9 +204,9 @@ func (w *Watch) foundParts(active []part) (list []Damage) {
 	return list
 }
 
-// tell replaces the list of damage and updates the metrics. It logs each damage that was not in the
-// old list.
-func (w *Watch) tell(found []Damage) {
+// publish replaces the list of damage and updates the metrics. It logs each damage that was not in
+// the old list.
+func (w *Watch) publish(found []Damage) {
 	slices.SortFunc(found, func(a, b Damage) int {
 		return strings.Compare(a.Table+"\x00"+a.Part+"\x00"+a.Kind, b.Table+"\x00"+b.Part+"\x00"+b.Kind)
 	})
@@ -240,7 +240,7 @@ func (w *Watch) tell(found []Damage) {
 	w.damage, w.known = found, true
 }
 
-// quiet makes queries use one thread: they run beside everything else.
+// quiet returns a context whose queries use one thread, so that they leave the machine to others.
 func quiet(ctx context.Context) context.Context {
 	return ch.Context(ctx, ch.WithSettings(ch.Settings{"max_threads": 1}))
 }

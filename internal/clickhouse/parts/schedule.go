@@ -11,9 +11,9 @@ const (
 	// to checkEvery: ClickHouse may be busy with a damaged block for minutes, and nothing
 	// can stop that.
 	firstRetry = time.Minute
-	// failuresTold is how many failed checks in a row make a part Unchecked. A check that exceeds
-	// its limit does so at once.
-	failuresTold = 2
+	// failuresReported is how many failed checks in a row make a part Unchecked. One check that
+	// exceeds its time limit is enough.
+	failuresReported = 2
 )
 
 // schedule says when each part is checked next. A part that is not in it is due now.
@@ -41,10 +41,11 @@ func (s schedule) due(active []part, now time.Time) (next part, ok bool) {
 	return next, ok
 }
 
-// passed notes a check that ended, whatever it found.
-func (s schedule) passed(p *part, next time.Time) { s[p.key()] = dueCheck{next: next} }
+// ended notes a check that came to its end, whether the part is good or broken.
+func (s schedule) ended(p *part, next time.Time) { s[p.key()] = dueCheck{next: next} }
 
-// failed notes a check that did not end, and returns how many in a row have failed.
+// failed notes a check that did not come to its end, and returns how many checks of the part have
+// failed in a row.
 func (s schedule) failed(p *part, now time.Time, every time.Duration) (failures int) {
 	failures = s[p.key()].failures + 1
 	wait := min(every, firstRetry<<min(failures-1, 20)) // 20: the shift must not overflow
@@ -80,7 +81,7 @@ func (w *Watch) checkOne(ctx context.Context, checks schedule, p *part) (wait ti
 	defer cancel()
 	err := w.check(within, p)
 	if err == nil {
-		checks.passed(p, time.Now().Add(checkEvery))
+		checks.ended(p, time.Now().Add(checkEvery))
 		return atRate
 	}
 	if ctx.Err() != nil {
@@ -94,7 +95,7 @@ func (w *Watch) checkOne(ctx context.Context, checks schedule, p *part) (wait ti
 	if !late && w.deps.Conn.Ping(ctx) != nil {
 		return w.cfg.every
 	}
-	if failures := checks.failed(p, time.Now(), checkEvery); late || failures >= failuresTold {
+	if failures := checks.failed(p, time.Now(), checkEvery); late || failures >= failuresReported {
 		w.note(p, finding{Unchecked, "the check did not end: " + err.Error()})
 	}
 	return w.cfg.every
@@ -119,8 +120,8 @@ func (w *Watch) check(ctx context.Context, p *part) error {
 	return nil
 }
 
-// note keeps the finding of a check until the next look reports it. An empty finding is a good
-// result.
+// note keeps the finding of a check. Each look reports it as long as the part is active. An empty
+// finding says that the part is good, and removes an earlier finding.
 func (w *Watch) note(p *part, f finding) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -41,7 +41,7 @@ func Named(mint []byte, slot uint64, symbol, name string) *eventspb.TokenEvent {
 	return event
 }
 
-// Token appends the creation and the name of a token.
+// Token appends the creation and the naming of the i-th test mint, and returns its address.
 func (l *Log) Token(i int, slot uint64, symbol, name string, received time.Time) string {
 	mint := Mint(i)
 	address := Address(mint)

@@ -23,7 +23,7 @@ type History struct {
 
 var _ history.Reader = (*History)(nil)
 
-// Fail makes every read fail, until it is called with nil.
+// Fail makes every read fail with err, until Fail is called with nil.
 func (h *History) Fail(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -159,6 +159,7 @@ func (l *Log) ends(topics []string) map[kafka.TopicPartition]int64 {
 	return l.each(topics, func(tp kafka.TopicPartition) int64 { return int64(len(l.records[tp])) })
 }
 
+// each returns what offset returns for each partition of topics. The caller holds mu.
 func (l *Log) each(topics []string, offset func(tp kafka.TopicPartition) int64) map[kafka.TopicPartition]int64 {
 	out := map[kafka.TopicPartition]int64{}
 	for tp := range l.records {
@@ -207,7 +208,7 @@ func (l *Log) CommittedOffsets(ctx context.Context, group string, topics []strin
 	return out, nil
 }
 
-// SetMissing makes topics vanish; nil brings all back.
+// SetMissing makes MissingTopics report these topics. Without topics it reports none any more.
 func (l *Log) SetMissing(topics ...string) { l.update(func() { l.missing = topics }) }
 
 // MissingTopics implements status.Topics.

@@ -22,7 +22,7 @@ import (
 
 // Authority signs certificates.
 type Authority struct {
-	// Cert is the authority's own certificate; File has the same in PEM.
+	// Cert is the authority's own certificate. File is the path of its PEM file.
 	Cert *x509.Certificate
 	File string
 
@@ -52,8 +52,8 @@ func New(t testing.TB) *Authority {
 	return a
 }
 
-// Issue signs a certificate, for servers and clients, for 127.0.0.1 and name. It is valid until
-// end.
+// Issue signs a certificate for 127.0.0.1 and name, which servers and clients may use. It is valid
+// until end.
 func (a *Authority) Issue(name string, end time.Time) Issued {
 	a.t.Helper()
 	key := newKey(a.t)

@@ -39,7 +39,7 @@ type Spec struct {
 	// Files are the contents of files by their path in the container. Every user there can read
 	// them.
 	Files map[string][]byte
-	// Folders of this machine to mount, under the same path.
+	// Folders are folders of this machine that the container sees under the same path.
 	Folders []string
 	// Ports are published on 127.0.0.1 under the same number.
 	Ports []int

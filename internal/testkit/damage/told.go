@@ -10,8 +10,8 @@ import (
 // words are words of messages that report damage.
 var words = regexp.MustCompile(`(?i)damaged|corrupt|checksum|broken|detached|missing|cannot be (read|checked)|truncated|not ours|differs|\b(lost|gone)\b`)
 
-// Names returns the names by which a message can mean the file. They are its path, its base name if
-// no other file has that, and the topic or table that it belongs to. tables has the names of
+// Names returns the names by which a message can mean the act's file: its path, its base name if
+// that is distinct enough, and the topic or table that the file belongs to. tables has the names of
 // ClickHouse's tables by UUID.
 func (a Act) Names(tables map[string]string) []string {
 	file, names := filepath.ToSlash(a.File), []string{filepath.ToSlash(a.File)}

@@ -17,8 +17,8 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// File has the orders of one program. Args are an order's arguments, After is what it tells of the
-// state behind it.
+// File has the orders of one program. Args has an order's arguments, After what the file tells of
+// the state after the order.
 type File[Args, After any] struct {
 	Program  string              `json:"program"`
 	Accounts map[string][]byte   `json:"accounts"`
@@ -26,7 +26,8 @@ type File[Args, After any] struct {
 	Cases    []Case[Args, After] `json:"cases"`
 }
 
-// State is the accounts that an order meets, by their role.
+// State has the accounts that an order meets, by their role: their addresses, their owner programs,
+// and in Accounts the keys of their data in File.Accounts.
 type State struct {
 	Clock struct {
 		Slot  uint64 `json:"slot,string"`
@@ -94,8 +95,8 @@ func Read[Args, After any](t testing.TB, name string) *File[Args, After] {
 	return f
 }
 
-// Held returns the accounts of a state, each as change makes it. A role without an account is one
-// that does not exist.
+// Held returns the accounts of a state, with the data that change returns for theirs. The account
+// of a role without an owner or data does not exist, and is nil.
 func (f *File[Args, After]) Held(state int, change func(data []byte) []byte) *venue.Accounts {
 	s := f.States[state]
 	read := map[venue.Key]*solana.Account{}

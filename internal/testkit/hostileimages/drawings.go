@@ -14,8 +14,8 @@ const (
 	tail = `<rect width="40" height="40"/></svg>`
 )
 
-// Drawings returns SVG documents. Those without a Class are accepted, and only what has the Mark in
-// them is hostile.
+// Drawings returns SVG documents. A document without a Class is accepted after it was sanitized.
+// Only its parts that have the Mark are hostile.
 func Drawings() []Case {
 	list := append(runs(), reaches()...)
 	list = append(list, styles()...)
@@ -95,7 +95,7 @@ func reaches() []Case {
 	}
 }
 
-// styles are ways to do the same by CSS.
+// styles are ways to load something from elsewhere, or to run a script, by CSS.
 func styles() []Case {
 	var list []Case
 	for name, text := range map[string]string{

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Rasters returns pictures made of pixels. The structure alone is reason to refuse each.
+// Rasters returns pictures made of pixels. A check can refuse each by its structure alone, without
+// decoding it.
 func Rasters() []Case {
 	raster := func(name, class string, body []byte) Case { return Case{name, body, class} }
 	return []Case{
@@ -47,14 +48,14 @@ func Rasters() []Case {
 	}
 }
 
-// Chunk is a chunk of a PNG.
+// Chunk returns a chunk of a PNG.
 func Chunk(name string, data []byte) []byte {
 	out := binary.BigEndian.AppendUint32(nil, uint32(len(data)))
 	out = append(append(out, name...), data...)
 	return binary.BigEndian.AppendUint32(out, crc32.ChecksumIEEE(out[4:]))
 }
 
-// PNGHeader is a PNG whose header states a size, without any pixels.
+// PNGHeader returns a PNG whose header states a size, without any pixels.
 func PNGHeader(width, height uint32) []byte {
 	header := binary.BigEndian.AppendUint32(nil, width)
 	header = append(binary.BigEndian.AppendUint32(header, height), 8, 6, 0, 0, 0)
@@ -80,9 +81,9 @@ func jpegHead(side int) []byte {
 	return append(out, jpegFrame(side)...)
 }
 
-// JPEGScans is a valid progressive grey JPEG of side by side pixels. Each scan covers all pixels
-// and changes none. A scan of 4096 x 4096 takes 42 bytes. From 4 MiB on the scans have no data, and
-// at 8 MiB the file ends.
+// JPEGScans returns a valid progressive grey JPEG of side by side pixels. Each scan covers all
+// pixels and changes none. A scan of 4096 x 4096 takes 42 bytes. From 4 MiB on the scans have no
+// data, and at 8 MiB the file ends.
 func JPEGScans(side, scans int) []byte {
 	out := jpegHead(side)
 	table := func(class, symbol byte) []byte { // one code of one bit
@@ -105,7 +106,7 @@ func JPEGScans(side, scans int) []byte {
 	return append(out, 0xff, 0xd9)
 }
 
-// GIFFrames is an animation of empty frames.
+// GIFFrames returns an animation of empty frames.
 func GIFFrames(side, frames int) []byte {
 	size := []byte{byte(side), byte(side >> 8), byte(side), byte(side >> 8)}
 	out := append(append([]byte("GIF89a"), size...), 0x80, 0, 0, 0, 0, 0, 255, 255, 255)
@@ -134,6 +135,7 @@ func repeat(part []byte, count int) [][]byte {
 	return list
 }
 
+// size24 encodes a length as WebP does: n-1 in three bytes, little-endian.
 func size24(n int) []byte { return []byte{byte(n - 1), byte((n - 1) >> 8), byte((n - 1) >> 16)} }
 
 func webpCanvas(width, height int, flags byte) []byte {
@@ -154,6 +156,7 @@ func box(name string, data []byte) []byte {
 	return append(append(out, name...), data...)
 }
 
+// nested returns boxes of an AVIF that are inside each other.
 func nested(levels int) []byte {
 	inner := box("ispe", make([]byte, 12))
 	for range levels {
@@ -162,8 +165,9 @@ func nested(levels int) []byte {
 	return inner
 }
 
-// AVIF is the structure of a file without coded pixels. It has an item of the first size, another
-// size, a number of items, and, if frames is not 0, a track of frames.
+// AVIF returns the structure of a file without coded pixels. It states an item of width by height,
+// an item of otherWidth by otherHeight, a number of items, and, if frames is not 0, a track of
+// frames.
 func AVIF(width, height, otherWidth, otherHeight, items, frames uint32) []byte {
 	ispe := func(w, h uint32) []byte {
 		return box("ispe", binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(make([]byte, 4), w), h))

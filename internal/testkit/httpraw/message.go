@@ -17,8 +17,8 @@ import (
 const tail = "GET /next HTTP/1.1\r\nHost: a\r\n\r\nPOST /last HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nlast"
 
 // Message returns the bytes of a connection: one or two requests with up to four mutations of the
-// grammar or of single bytes, and the two valid requests of tail. valid is their number if there
-// are no mutations, otherwise 0.
+// grammar or of single bytes, and the two valid requests of tail. valid is the number of all
+// requests if there are no mutations, otherwise 0.
 func Message(r *rand.Rand) (message []byte, valid int) {
 	mutations := r.IntN(4)
 	m := &maker{r: r, left: mutations, rate: 4 + r.IntN(12)}
@@ -41,8 +41,8 @@ func Message(r *rand.Rand) (message []byte, valid int) {
 type maker struct {
 	r    *rand.Rand
 	out  []byte
-	left int // mutations
-	rate int // one of so many points of the grammar is mutated
+	left int // how many mutations are left
+	rate int // each point of the grammar is mutated with a chance of 1 in rate
 }
 
 func (m *maker) put(texts ...string) {
@@ -51,7 +51,7 @@ func (m *maker) put(texts ...string) {
 	}
 }
 
-func (m *maker) one(list []string) string { return list[m.r.IntN(len(list))] }
+func (m *maker) pick(list []string) string { return list[m.r.IntN(len(list))] }
 
 // or returns usual, or one of others.
 func (m *maker) or(usual string, others []string) string {
@@ -59,7 +59,7 @@ func (m *maker) or(usual string, others []string) string {
 		return usual
 	}
 	m.left--
-	return m.one(others)
+	return m.pick(others)
 }
 
 // Forms other than the usual one, by point of the grammar.
@@ -80,13 +80,13 @@ var (
 	trailers = []string{"X: y\r\n", "Content-Length: 5\r\n", "Transfer-Encoding: chunked\r\n", "X : y\r\n", "nocolon\r\n", " X: y\r\n", "X: y\n", "X: y\r", "X: \x00\r\n", "\x00: y\r\n", "X: y\r\n z\r\n", ": y\r\n", "Host: b\r\n", "\n", "\r", " \r\n", "GET /smuggled HTTP/1.1\r\nHost: a\r\n"}
 	extras   = []string{"Connection: keep-alive", "Connection: close", "Content-Length: 0", "Content-Length: 7", "Transfer-Encoding: chunked", "Transfer-Encoding: identity", "Transfer-Encoding:", "Content_Length: 7", "Transfer_Encoding: chunked", "Trailer: X", "Trailer: Content-Length", "Host: b", "Keep-Alive: 5", "TE: chunked", "Connection: Transfer-Encoding", "Connection: Content-Length", "HTTP2-Settings: AA", "X: y", "Proxy-Connection: keep-alive", "X-A:\tb\t", "X: \x7f", "X: \xff", "X: \x01"}
 	ends     = []string{"\n", "", "\r", "XX", "\r\n\r\n", "\n\n", "\r\r\n", "X\r\n", " \r\n", "\x00"}
-	// contents are bodies of which a server that ends them early reads a request.
+	// contents are bodies. If a server ends a body too early, it takes the rest for a request.
 	contents = []string{"", "a", "abc", "0\r\n\r\n", "0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n", "GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n", "3\r\nabc\r\n0\r\n\r\n", "\r\n", "\n", "5\r\n", "0123456789abcdef0123456789"}
 )
 
 // request writes the nth request.
 func (m *maker) request(n int) {
-	kind := m.r.IntN(3) // no body, one with a length, chunks
+	kind := m.r.IntN(3) // 0: no body, 1: a body with a length, 2: a body in chunks
 	method := "POST"
 	if kind == 0 {
 		method = "GET"
@@ -96,7 +96,7 @@ func (m *maker) request(n int) {
 		target = fmt.Sprintf(target, n)
 	}
 	m.put(m.or("", leads), m.or(method, methods), m.or(" ", gaps), target, m.or(" ", gaps), m.or("HTTP/1.1", versions), m.or("\r\n", lineEnds))
-	content := m.one(contents)
+	content := m.pick(contents)
 	fields := [][2]string{{m.or("Host", []string{"host", "X-Host", "Host\x00"}), m.or("a", []string{"", "a b", "a\x00", "a/b", "a, b", "a:80", "[::1]"})}}
 	switch kind {
 	case 1:
@@ -128,7 +128,7 @@ func (m *maker) field(name, value string) {
 		}
 	}
 	extra()
-	for range 1 + len(m.or("", []string{"x"})) { // twice now and then
+	for range 1 + len(m.or("", []string{"x"})) { // a mutation writes the field twice
 		m.put(fmt.Sprintf(m.or("%s", names), name), m.or(":", colons), m.or(" ", spaces), value, m.or("", spaces), m.or("\r\n", lineEnds))
 	}
 	extra()

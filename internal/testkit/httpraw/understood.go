@@ -23,7 +23,7 @@ type Request struct {
 	Body   []byte `json:"body"`
 }
 
-// Prefix reports whether the requests of a are the first of those of b.
+// Prefix reports whether the requests of a are the first requests of b.
 func Prefix(a, b []Request) bool {
 	return len(a) <= len(b) && slices.EqualFunc(a, b[:len(a)], func(a, b Request) bool {
 		return a.Method == b.Method && a.Target == b.Target && bytes.Equal(a.Body, b.Body)
@@ -48,7 +48,8 @@ func (l *Log) Add(from string, r Request) {
 }
 
 // Send sends message to the server at addr on a connection of its own, and returns what came back
-// until the server closed it. A server that has not closed it after a minute is an error.
+// until the server closed it. from is the connection's address at the client. If the server has not
+// closed the connection after a minute, that is an error.
 func Send(ctx context.Context, addr string, message []byte) (answer []byte, from net.Addr, err error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
 	if err != nil {

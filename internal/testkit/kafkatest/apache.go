@@ -25,7 +25,7 @@ import (
 	"github.com/mintlake/mintlake/internal/testkit/containers"
 )
 
-// clusterID is the cluster id that a data folder is formatted with.
+// clusterID is the cluster id with which each data folder is formatted.
 const clusterID = "bWludGxha2UtdGVzdC1rYQ"
 
 // javaOptions make for a quick start.
@@ -33,25 +33,27 @@ var javaOptions = []string{"-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLeve
 
 // Listener is a port of Apache Kafka besides the plain one.
 type Listener struct {
-	// Name in lower case letters.
+	// Name is the listener's name in lower case letters.
 	Name string
 	// Protocol is SSL, SASL_PLAINTEXT or SASL_SSL.
 	Protocol string
-	// Settings of this listener, without its prefix: ssl.keystore.location …
+	// Settings are the listener's settings by their names without the prefix of the listener, such
+	// as ssl.keystore.location.
 	Settings map[string]string
 }
 
 // Secure configures the listeners of Apache Kafka besides the plain one.
 type Secure struct {
 	Listeners []Listener
-	// Users are passwords by name, for SCRAM-SHA-256 and SCRAM-SHA-512.
+	// Users has the passwords of the users of SCRAM-SHA-256 and SCRAM-SHA-512, by user name.
 	Users map[string]string
-	// Files are those that the settings name. A container gets copies of them under the same paths.
+	// Files are the paths of the files that the settings name. A container gets copies of the files
+	// under the same paths.
 	Files []string
 }
 
-// StartSecure runs Apache Kafka with these listeners until the test ends. It returns the plain port
-// and the others by name.
+// StartSecure runs Apache Kafka with these listeners until the test ends. It returns the address of
+// the plain listener, and the addresses of the others by name.
 func StartSecure(t testing.TB, secure Secure) (plain string, addrs map[string]string) {
 	t.Helper()
 	node := apacheNode{id: 1, addr: testkit.FreeAddr(t), secure: secure, addrs: map[string]string{}}
@@ -74,11 +76,11 @@ type apacheNode struct {
 	nodes  int
 	// controller is the address on which the node listens for controllers.
 	controller string
-	// network is that of the cluster's containers.
+	// network is the network of the cluster's containers; empty for processes.
 	network string
 
 	secure Secure
-	addrs  map[string]string // of its listeners
+	addrs  map[string]string // the addresses of secure.Listeners, by name
 }
 
 // apacheCluster returns the configurations of the nodes of a cluster.
@@ -105,7 +107,7 @@ func apacheCluster(t testing.TB, count int) []apacheNode {
 	return nodes
 }
 
-// name is that of the node's container in its network.
+// name returns the name of the node's container in its network.
 func (n apacheNode) name() string { return fmt.Sprintf("kafka-%d", n.id) }
 
 // inContainers reports whether Apache Kafka runs in containers.
@@ -261,12 +263,12 @@ func addUsers(t testing.TB, addr string, users map[string]string) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	for mechanism, newHash := range []func() hash.Hash{sha256.New, sha512.New} {
-		request := kmsg.NewPtrAlterUserSCRAMCredentialsRequest() // which may name a user once only
+		request := kmsg.NewPtrAlterUserSCRAMCredentialsRequest() // names a user once only
 		for name, password := range users {
 			salted, err := pbkdf2.Key(newHash, password, salt, iterations, newHash().Size())
 			require.NoError(t, err)
 			upsertion := kmsg.NewAlterUserSCRAMCredentialsRequestUpsertion()
-			upsertion.Name, upsertion.Mechanism = name, int8(mechanism+1)
+			upsertion.Name, upsertion.Mechanism = name, int8(mechanism+1) // 1: SHA-256, 2: SHA-512
 			upsertion.Iterations, upsertion.Salt, upsertion.SaltedPassword = iterations, salt, salted
 			request.Upsertions = append(request.Upsertions, upsertion)
 		}

@@ -68,7 +68,7 @@ func (b *Broker) Start() {
 	waitAnswer(b.t, b.addr)
 }
 
-// Process returns the id of the broker's process. The broker must be embedded.
+// Process returns the id of the broker's process. The broker must not run in a container.
 func (b *Broker) Process() int {
 	b.t.Helper()
 	p, ok := b.runner.(*process)

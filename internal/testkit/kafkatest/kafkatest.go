@@ -89,7 +89,7 @@ func waitAnswer(t testing.TB, addr string) {
 	}
 }
 
-// Logger logs to standard error if tests run with -v, or else nowhere.
+// Logger returns a logger that writes to standard error if tests run with -v, or else nowhere.
 func Logger(t testing.TB) *slog.Logger {
 	if !testing.Verbose() {
 		return slog.New(slog.DiscardHandler)

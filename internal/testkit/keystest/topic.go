@@ -45,7 +45,7 @@ func (t *Topic) Records() []kafka.Record {
 	return t.records[:len(t.records):len(t.records)]
 }
 
-// EndOffsets is kafka.Admin's.
+// EndOffsets implements kafka.Ends.
 func (t *Topic) EndOffsets(context.Context, []string) (map[kafka.TopicPartition]int64, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -55,7 +55,7 @@ func (t *Topic) EndOffsets(context.Context, []string) (map[kafka.TopicPartition]
 	return map[kafka.TopicPartition]int64{partition: int64(len(t.records))}, nil
 }
 
-// Produce is kafka.Producer's.
+// Produce implements kafka.RecordProducer.
 func (t *Topic) Produce(_ context.Context, records ...kafka.Record) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -82,15 +82,16 @@ type Tail struct {
 	at    int64
 }
 
-// Close is kafka.Tailer's.
+// Close does nothing.
 func (l *Tail) Close() {}
 
-// Positions is kafka.Tailer's.
+// Positions returns the offset after the last record that FetchBatch returned.
 func (l *Tail) Positions() map[kafka.TopicPartition]int64 {
 	return map[kafka.TopicPartition]int64{partition: l.at}
 }
 
-// FetchBatch is kafka.Tailer's.
+// FetchBatch waits for at least one record, and returns at most limit records. It fails with
+// ErrAway while the topic is away.
 func (l *Tail) FetchBatch(ctx context.Context, limit int, _ time.Duration) ([]kafka.Record, error) {
 	for {
 		l.topic.mu.Lock()

@@ -14,7 +14,8 @@ import (
 	"github.com/mintlake/mintlake/internal/testkit/keystest"
 )
 
-// Start returns when the keys are loaded, of which there are none yet.
+// Start runs a keys.Live without keys until the test ends. It returns the Live once it is loaded,
+// and the issuer of its keys.
 func Start(t testing.TB) (*keys.Live, *keys.Issuer) {
 	t.Helper()
 	topic := keystest.New()

@@ -16,13 +16,13 @@ type Work struct {
 	Ended       bool
 }
 
-// Recorder records all work.
+// Recorder records all work that is reported to its Meter.
 type Recorder struct {
 	mu    sync.Mutex
 	works []*Work
 }
 
-// Meter is a meter.Meter.
+// Meter is a meter.Meter that records a piece of work.
 func (r *Recorder) Meter(what, unit string, total int64) (count func(n int64), end func()) {
 	work := &Work{What: what, Unit: unit, Total: total}
 	r.mu.Lock()

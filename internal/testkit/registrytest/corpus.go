@@ -104,7 +104,7 @@ func (c *Corpus) Token(i int) Token {
 		t.Mint, t.Symbol, t.Name, t.Decimals, t.Volume = l.Mint, l.Symbol, l.Name, l.Decimals, l.Volume
 		t.kind, t.FirstSeen = older, l.Created
 		if t.FirstSeen == 0 {
-			t.FirstSeen = epochMillis + int64(r.below(1<<35)) // within 13 months
+			t.FirstSeen = epochMillis + int64(r.below(1<<35)) // within 25 days: below draws 31 bits
 		}
 		t.random = r
 		return t
@@ -215,8 +215,10 @@ func (r *random) next() uint64 {
 	return z ^ z>>31
 }
 
+// below returns a number from 0 to n-1. It draws 31 bits, so the number is also below 2^31.
 func (r *random) below(n int) int { return int(r.next() >> 33 % uint64(n)) }
 
+// unit returns a number from 0 to 1, without 1.
 func (r *random) unit() float64 { return float64(r.next()>>11) / (1 << 53) }
 
 // skewed returns a number below n, more often a low one: people copy well-known tokens.

@@ -35,6 +35,7 @@ func (c *Corpus) AppendFacts(dst []registry.Fact, t *Token) []registry.Fact {
 	r := t.random
 	w := factWriter{t.Mint, dst}
 	slot := slotOf(t.FirstSeen)
+	// launch returns the position of an instruction in the transaction that launched the token.
 	launch := func(instruction uint64) schemas.Position {
 		return schemas.Position{Slot: slot, Order: (r.state>>50)<<40 | instruction<<28}
 	}

@@ -25,7 +25,7 @@ type Message struct {
 	Enrichment *eventspb.Enrichment
 }
 
-// Facts are the message's facts.
+// Facts returns the message's facts.
 func (m Message) Facts() []registry.Fact {
 	if m.Event != nil {
 		return registry.FactsOfEvent(m.Event)
@@ -60,6 +60,7 @@ func message() *rapid.Generator[Message] {
 	})
 }
 
+// key returns a made-up key of 32 bytes. It differs for each prefix, and for each n below 256.
 func key(prefix byte, n int) []byte {
 	k := make([]byte, 32)
 	k[0], k[31] = prefix, byte(n+1)
@@ -77,7 +78,7 @@ func Mint(n int) []byte {
 func decode(text string) []byte {
 	raw, err := base58.Decode(text)
 	if err != nil {
-		panic(err) // a constant of the contract
+		panic(err) // all texts are constants of package schemas
 	}
 	return raw
 }
@@ -217,8 +218,9 @@ func pointer(t *rapid.T, mint []byte) *eventspb.ExtensionSet {
 	}
 }
 
-// scaled draws scaled amounts: of the instruction that begins them, or of one that changes them. In
-// the account all attributes are stated.
+// scaled draws what is stated about the extension scaled_ui_amount. The instruction that begins it,
+// and a read of the account, state the present multiplier too. The instruction that changes it
+// states only the new one.
 func scaled(t *rapid.T) *eventspb.ExtensionSet {
 	multiplier := func(label string) string {
 		return rapid.SampledFrom([]string{"1", "1.5", "0.1", "1e-07", "3.0000000000000004", "1.7976931348623157e+308", "0", "-1", "NaN", "+Inf", ""}).Draw(t, label)

@@ -48,7 +48,7 @@ func (c *chain) write(event bool, message proto.Message) {
 	c.records = append(c.records, Record{event, value})
 }
 
-// event writes an event. Six follow each other in one transaction, as inner instructions.
+// event writes an event. Six events in a row are inner instructions of one transaction.
 func (c *chain) event(mint []byte, instruction string, set func(*eventspb.TokenEvent)) {
 	c.index++
 	e := &eventspb.TokenEvent{

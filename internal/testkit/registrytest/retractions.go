@@ -10,8 +10,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// WithRetractions generates up to limit messages as Messages does, and among them some that take
-// back what others say at one or two slots.
+// WithRetractions generates up to limit messages as Messages does, and puts up to three retractions
+// among them. Each takes back facts of a mint, in up to two ranges of one or two slots.
 func WithRetractions(limit int) *rapid.Generator[[]Message] {
 	return rapid.Custom(func(t *rapid.T) []Message {
 		messages := Messages(limit).Draw(t, "messages")
@@ -29,7 +29,7 @@ func WithRetractions(limit int) *rapid.Generator[[]Message] {
 	})
 }
 
-// FactsOf are the facts of messages.
+// FactsOf returns the facts of messages.
 func FactsOf(messages []Message) (facts []registry.Fact) {
 	for _, message := range messages {
 		facts = append(facts, message.Facts()...)
@@ -37,14 +37,14 @@ func FactsOf(messages []Message) (facts []registry.Fact) {
 	return facts
 }
 
-// Believed folds facts as if those that are taken back had never been said, and returns the states
-// by mint. It is the definition that every fold of retractions is held against.
+// Believed folds the facts that no retraction among facts takes back, and returns the states by
+// mint. It defines the result of every fold of retractions.
 func Believed(facts []registry.Fact) map[pubkey.Key]*registry.State {
 	states := map[pubkey.Key]*registry.State{}
 	for _, fact := range facts {
-		if slices.ContainsFunc(facts, func(by registry.Fact) bool {
-			r, ok := registry.ParseRetracted(by.Item)
-			return by.Register == registry.RegisterRetraction && by.Mint == fact.Mint && ok && r.Covers(&fact)
+		if slices.ContainsFunc(facts, func(other registry.Fact) bool {
+			r, ok := registry.ParseRetracted(other.Item)
+			return other.Register == registry.RegisterRetraction && other.Mint == fact.Mint && ok && r.Covers(&fact)
 		}) {
 			continue
 		}

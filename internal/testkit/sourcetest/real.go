@@ -44,13 +44,14 @@ var realBlocks struct {
 	made []RealBlock
 }
 
-// RealBlocks returns the whole blocks of the shared recordings, in slot order. Other people's
-// parsers make them, not ours. They are made once, as that takes seconds: nobody may change them.
+// RealBlocks returns the whole blocks of the shared recordings, in slot order. Libraries of others
+// parse the recordings, so tests can compare our own parsers with the result. The blocks are made
+// once, because that takes seconds. Callers must not change them.
 func RealBlocks(t testing.TB) []RealBlock {
 	t.Helper()
 	realBlocks.Lock()
 	defer realBlocks.Unlock()
-	if realBlocks.made == nil { // a test that ends while it makes them leaves none
+	if realBlocks.made == nil { // still nil if a test failed while it made them
 		realBlocks.made = []RealBlock{
 			realJSON(t, "data/blocks/254170887.json.gz", 254170887),
 			realProto(t, "data/blocks/332254855.confirmedblock.pb", 332254855),
@@ -86,6 +87,8 @@ func realProto(t testing.TB, rel string, slot uint64) RealBlock {
 	return b
 }
 
+// add appends a transaction. It marks it as a vote by the rule of Solana's nodes: a legacy
+// transaction with one or two signatures, whose only instruction calls the vote program.
 func (b *RealBlock) add(tx *pb.Transaction, meta *pb.TransactionStatusMeta) {
 	m := tx.Message
 	vote := !m.Versioned && len(tx.Signatures) < 3 && len(m.Instructions) == 1 &&

@@ -17,11 +17,13 @@ import (
 	"github.com/mintlake/mintlake/internal/testkit"
 )
 
-// firstSlot is where a long chain begins, and firstTime about when mainnet was there.
+// firstSlot is the first slot of a long chain. firstTime is about the Unix second in which mainnet
+// was at that slot.
 const firstSlot, firstTime = 400_000_000, 1_770_900_000
 
-// LongChain writes blocks with at least so many transactions as Geyser updates. It repeats the
-// given blocks under new slots, times, hashes and signatures, linked into one chain without a gap.
+// LongChain writes blocks as Geyser updates until they have at least atLeast transactions. It
+// repeats the given blocks under new slots, times, hashes and signatures, linked into one chain
+// without a gap.
 func LongChain(t testing.TB, real []RealBlock, atLeast int, write func(update []byte) error) (blocks, transactions int) {
 	t.Helper()
 	for ; transactions < atLeast; blocks++ {
@@ -68,15 +70,17 @@ func WithoutVotes(t testing.TB) []RealBlock {
 	return real
 }
 
-// About what mainnet has each second: transactions that are not votes, and swap legs.
+// What mainnet has each second, about. MainnetRate counts the transactions that are not votes,
+// MainnetLegs the swap legs.
 const (
 	MainnetRate = 1_570.
 	MainnetLegs = 100e6 / 86_400
 )
 
-// DenseBlocks returns the whole blocks of the shared recordings with as dense legs as mainnet has
-// today, which is several times what it had when they were recorded. All transactions with legs in
-// the golden files stay. Of the others, evenly, only as many stay as mainnet has for each leg.
+// DenseBlocks returns the whole blocks of the shared recordings with as many swap legs for each
+// transaction as mainnet has today. When the blocks were recorded, mainnet had several times fewer.
+// All transactions with legs in the golden files stay. Of the others only as many stay, evenly
+// spread, as mainnet's rates ask for.
 func DenseBlocks(t testing.TB) []RealBlock {
 	t.Helper()
 	blocks := WithoutVotes(t)

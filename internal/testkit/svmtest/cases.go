@@ -8,8 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Cases returns how many swaps of each kind run on the venues' programs. Without make
-// test-programs, which sets it, it skips the test: that needs cargo, node and the network.
+// Cases returns how many swaps of each kind run on the venues' programs: MINTLAKE_TEST_PROGRAMS,
+// which make test-programs sets. Without the variable it skips the test, because the test needs
+// cargo, node and the network.
 func Cases(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv("MINTLAKE_TEST_PROGRAMS")

@@ -29,15 +29,15 @@ import (
 // Crate is the package that has the programs.
 const Crate = "pump-rust-client"
 
-// ammV4Sum is the SHA-256 of AMM v4, which is the same in all versions.
+// ammV4Sum is the SHA-256 of the program AMM v4, which is the same in all versions of the crate.
 const ammV4Sum = "dc6ad79549928bacacea8c4c4505df58a9136c7c7aaf0ac73324ee79e8f9797c"
 
-// Old is a version from before version 3 of the curve's instructions and before boosts. Our quotes
-// are wrong for it.
+// Old is a version of the crate from before version 3 of the curve's instructions and before
+// boosts. Our quotes are wrong for it.
 const Old = "0.1.7"
 
-// Builds are versions of the crate with the SHA-256 that their files must have. Quoted are those
-// for which our quotes are right.
+// Builds has the SHA-256 of each file by the version of the crate and the name of the file. Quoted
+// are the versions for which our quotes are right.
 var (
 	Builds = map[string]map[string]string{
 		"0.5.0": {
@@ -69,7 +69,7 @@ var Programs = map[string]venue.Key{
 	"pump_amm.so": pumpswap.Program, "pump.so": pumpcurve.Program, "pump_fees.so": pumpfees.Program, "raydium_amm_v4.so": ammv4.Program,
 }
 
-// Tool returns the folder of the scripts. It installs LiteSVM there if that is missing.
+// Tool returns the folder of the scripts. It installs LiteSVM there if LiteSVM is missing.
 func Tool(t testing.TB) string {
 	t.Helper()
 	tool := filepath.Join(testkit.Root(t), "tools", "svm-check")

@@ -50,10 +50,10 @@ type Ran struct {
 	Err   string
 	Logs  []string
 	Units uint32
-	// Inner are the calls of each outer instruction.
+	// Inner has the calls that each outer instruction made, by the index of that instruction.
 	Inner [][]Call
-	// Accounts are those of the transaction, as they were after it; nil for one that does not
-	// exist.
+	// Accounts are the transaction's accounts, as they were after it. The value is nil for an
+	// account that does not exist.
 	Accounts map[venue.Key]*solana.Account
 }
 
@@ -124,7 +124,7 @@ func (m *Machine) Load(dir string) {
 	}
 }
 
-// Program loads a program from a file, in place of one loaded before.
+// Program loads a program from a file, in place of what was loaded before at its address.
 func (m *Machine) Program(program venue.Key, file string) {
 	m.t.Helper()
 	m.ask(map[string]any{"t": "program", "key": program.String(), "file": file}, &struct{}{})

@@ -68,8 +68,8 @@ func (s *Scene) Amount(least, most int) uint64 {
 	return 1<<bits + s.Random.Uint64N(1<<bits)
 }
 
-// deep draws what a vault holds: an amount from 2^depth[0] to 2^depth[1]. If these are equal, it is
-// at most 1/32 more than that, so that pools have about one price.
+// deep draws what a vault holds: an amount from 2^depth[0] to 2^depth[1]. If the two are equal, the
+// amount is at most 1/32 above 2^depth[0], so that all pools have about the same price.
 func (s *Scene) deep(depth [2]int) uint64 {
 	if depth[0] == depth[1] {
 		return 1<<depth[0] + s.Random.Uint64N(1<<(depth[0]-5))
@@ -98,29 +98,29 @@ func (s *Scene) Mint(key, program venue.Key, supply uint64) {
 	s.set(key, program, data.Bytes())
 }
 
-// token adds a token account. An account for wrapped SOL has the amount in lamports too.
-func (s *Scene) token(key, owner, of venue.Key, amount uint64) {
-	account := layout.TokenAccount{Mint: of, Owner: owner, Amount: amount}
-	if of == mint.WrappedSOL {
+// token adds a token account of a mint. An account for wrapped SOL has the amount in lamports too.
+func (s *Scene) token(key, owner, mintKey venue.Key, amount uint64) {
+	account := layout.TokenAccount{Mint: mintKey, Owner: owner, Amount: amount}
+	if mintKey == mint.WrappedSOL {
 		account.Native, account.Reserve = true, TokenRent
 	}
-	s.set(key, s.Held[of].Owner, account.Bytes())
+	s.set(key, s.Held[mintKey].Owner, account.Bytes())
 	if account.Native {
 		s.Held[key].Lamports = TokenRent + amount
 	}
 }
 
-// Account returns the address of an owner's associated account.
-func (s *Scene) Account(owner, of venue.Key) venue.Key {
-	key, err := venue.AssociatedAccount(owner, of, s.Held[of].Owner)
+// Account returns the address of an owner's associated account for a mint.
+func (s *Scene) Account(owner, mintKey venue.Key) venue.Key {
+	key, err := venue.AssociatedAccount(owner, mintKey, s.Held[mintKey].Owner)
 	require.NoError(s.t, err)
 	return key
 }
 
 // Associated adds an owner's associated account and returns its address.
-func (s *Scene) Associated(owner, of venue.Key, amount uint64) venue.Key {
-	key := s.Account(owner, of)
-	s.token(key, owner, of, amount)
+func (s *Scene) Associated(owner, mintKey venue.Key, amount uint64) venue.Key {
+	key := s.Account(owner, mintKey)
+	s.token(key, owner, mintKey, amount)
 	return key
 }
 
@@ -163,9 +163,9 @@ func (s *Scene) derived(program venue.Key, seeds ...[]byte) (venue.Key, byte) {
 	return venue.Key(address), bump
 }
 
-// AMMV4 adds a pool of a coin and SOL. deep draws what its vaults hold. The offsets are those of
-// AmmInfo in raydium-amm's state.rs: the numbers up to 120 are the status and the order book's
-// parameters, those from 128 on the fees.
+// AMMV4 adds a pool of a coin and SOL. depth bounds what its vaults hold, see deep. The offsets are
+// those of AmmInfo in raydium-amm's state.rs: the numbers up to 120 are the status and the order
+// book's parameters, those from 128 on the fees.
 func (s *Scene) AMMV4(name string, coin venue.Key, depth [2]int) (pool venue.Key) {
 	pool = swaptest.Named(name)
 	vault0, vault1 := swaptest.Named(name+" coin"), swaptest.Named(name+" price")
@@ -195,7 +195,7 @@ func (s *Scene) PumpSwap(coin venue.Key, depth [2]int, boosted bool) (pool venue
 }
 
 // Coin adds a coin of pump's whose pool took over from its curve. It is quoted in SOL or in another
-// coin. flags are whether the pool is a mayhem one, and whether it pays cashback.
+// coin. flags are 0 or 1: whether the pool is in mayhem mode, and whether it pays cashback.
 func (s *Scene) Coin(coin, quote venue.Key, depth [2]int, flags [2]byte) (pool venue.Key) {
 	pool = s.pumpSwap(coin, quote, venue.MustDerive(pumpswap.Curve, []byte("pool-authority"), coin[:]), depth)
 	copy(s.Held[pool].Data[243:], flags[:])
@@ -235,7 +235,7 @@ func (s *Scene) pumpSwap(coin, quote, creator venue.Key, depth [2]int) (pool ven
 	return pool
 }
 
-// accumulators adds the global volume accumulator and the user's.
+// accumulators adds the program's global volume accumulator and its accumulator of the user.
 func (s *Scene) accumulators(program venue.Key) {
 	global := make([]byte, 544)
 	copy(global, []byte{202, 42, 246, 43, 142, 190, 30, 255})

@@ -76,7 +76,7 @@ func (c *Chain) Set(key, owner Key, data []byte) {
 	c.accounts[key] = &rpc.Account{Owner: owner, Lamports: 1, Data: bytes.Clone(data)}
 }
 
-// Put puts accounts with their lamports.
+// Put adds or replaces accounts, with their lamports.
 func (c *Chain) Put(accounts map[Key]*rpc.Account) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -210,6 +210,7 @@ func (c *Chain) GetMultipleAccounts(ctx context.Context, keys []Key, options rpc
 	return c.slot, out, nil
 }
 
+// enter counts a call of method, waits until Hold is released, and returns the error of Fail.
 func (c *Chain) enter(ctx context.Context, method string) error {
 	c.mu.Lock()
 	c.calls[method]++
@@ -283,7 +284,8 @@ func rawParams(params []any) (raw []json.RawMessage, err error) {
 	return raw, json.Unmarshal(text, &raw)
 }
 
-// programAccounts returns what getProgramAccounts does. The caller holds mu.
+// programAccounts returns the accounts of program whose data matches, as getProgramAccounts does.
+// The caller holds mu.
 func (c *Chain) programAccounts(program Key, matches func([]byte) bool, part *jsonrpc.DataSlice) (slot uint64, list []jsonrpc.Keyed) {
 	list = []jsonrpc.Keyed{}
 	for key, account := range c.accounts {

@@ -89,8 +89,7 @@ func (c *Chain) Decode(ref venue.Ref) (venue.Pool, error) {
 	return c.decode(ref)
 }
 
-// decode gives the pool only the accounts that Ref.Accounts names, and the mints, as the market
-// does.
+// decode gives the pool only the accounts of venue.Needs and the mints, as the market does.
 func (c *Chain) decode(ref venue.Ref) (venue.Pool, error) {
 	held := map[Key]*rpc.Account{}
 	mints := ref.Mints()

@@ -16,7 +16,8 @@ import (
 // Ran is a transaction that swapped on a CPMM pool.
 type Ran struct {
 	Pool PoolKeys
-	// Side is the side of the pool that is sold. In reached its vault, and Out left the other one.
+	// Side is the side of the pool whose token is sold. In has reached the vault of that side, and
+	// Out has left the other vault.
 	Side    int
 	In, Out uint64
 	// Beside are other instructions of the transaction, before the swap.
@@ -76,8 +77,9 @@ func (c *Chain) Run(r Ran) json.RawMessage {
 }
 
 // Execute records a transaction that a program ran outside the chain. It sets the accounts to what
-// the transaction left, and remembers it, in a slot of its own. after are all of its accounts, nil
-// for one that is gone; inner is innerInstructions as getTransaction has them.
+// the transaction left, and remembers the transaction, in a slot of its own. after has all accounts
+// of the transaction, nil for an account that is gone. inner is innerInstructions as getTransaction
+// has them.
 func (c *Chain) Execute(wire []byte, unixTime int64, failed bool, after map[Key]*rpc.Account, inner []any) {
 	tx, err := solana.TransactionFromBytes(wire)
 	if err != nil {
@@ -93,14 +95,15 @@ func (c *Chain) Execute(wire []byte, unixTime int64, failed bool, after map[Key]
 		switch {
 		case account == nil:
 			delete(c.accounts, key)
-		case len(account.Data) > 0 || account.Owner == (Key{}): // programs keep theirs
+		case len(account.Data) > 0 || account.Owner == (Key{}): // else a program, which stays
 			c.accounts[key] = account
 		}
 	}
 	c.remember(tx, before, unixTime, failed, inner)
 }
 
-// remember keeps a transaction as getTransaction in base64 has it, and returns that.
+// remember keeps a transaction in the form of getTransaction with base64, and returns that form.
+// before has the balances before the transaction.
 func (c *Chain) remember(tx *solana.Transaction, before balances, unixTime int64, failed bool, inner []any) json.RawMessage {
 	wire, err := tx.MarshalBinary()
 	if err != nil {
@@ -134,11 +137,12 @@ func (c *Chain) remember(tx *solana.Transaction, before balances, unixTime int64
 	return raw
 }
 
-// move changes a token account's amount. It makes a new account, as others may hold the old one.
-func (c *Chain) move(key Key, by int64) {
+// move adds delta to a token account's amount. It makes a new account, because callers may still
+// hold the old one.
+func (c *Chain) move(key Key, delta int64) {
 	account := *c.accounts[key]
 	account.Data = slices.Clone(account.Data)
-	layout.SetAmount(account.Data, uint64(int64(layout.Amount(account.Data))+by))
+	layout.SetAmount(account.Data, uint64(int64(layout.Amount(account.Data))+delta))
 	c.accounts[key] = &account
 }
 

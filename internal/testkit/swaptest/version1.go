@@ -52,8 +52,8 @@ func AsVersion1(answer json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// merge makes a transaction version 1, without its config. It returns the new place of each
-// account.
+// merge turns tx into a transaction of version 1, without its config. moved has the new index of
+// each account by its old index.
 func merge(tx *txwire.Transaction, meta map[string]any) (moved []byte) {
 	loaded := [2]int{}
 	var addresses [2][][]byte
@@ -95,7 +95,7 @@ func merge(tx *txwire.Transaction, meta map[string]any) (moved []byte) {
 	return moved
 }
 
-// renumber puts the accounts of a transaction's effects to their new places.
+// renumber gives the accounts of a transaction's effects their new indexes.
 func renumber(meta map[string]any, moved []byte) {
 	place := func(n any) any {
 		i, err := n.(json.Number).Int64()

@@ -36,10 +36,10 @@ func (l *Log) Produce(_ context.Context, records ...kafka.Record) error {
 // Noted returns what was noted since the last call, by kind/name.
 func Noted(t testing.TB, book *unknowns.Book) map[string]unknowns.Known {
 	t.Helper()
-	ended, end := context.WithCancel(t.Context())
+	ended, end := context.WithCancel(t.Context()) // Run then writes what is left, and returns
 	end()
 	var log Log
-	require.NoError(t, book.Run(ended, &log)) // which writes everything at the end
+	require.NoError(t, book.Run(ended, &log))
 	found := map[string]unknowns.Known{}
 	for _, known := range log.List(time.Now()) {
 		found[known.Kind+"/"+known.Name] = known

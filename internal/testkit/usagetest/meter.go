@@ -16,7 +16,7 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// Meter counts, and keeps what it writes.
+// Meter is a usage.Meter that keeps the records it writes.
 type Meter struct {
 	*usage.Meter
 	t       testing.TB
@@ -51,7 +51,7 @@ func (m *Meter) Produce(_ context.Context, records ...kafka.Record) error {
 func (m *Meter) Totals() map[string]*eventspb.Usage {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	require.NoError(m.t, m.Run(ctx))
+	require.NoError(m.t, m.Run(ctx)) // ctx has ended, so Run writes what was counted and returns
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	totals := map[string]*eventspb.Usage{}

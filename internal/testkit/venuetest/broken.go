@@ -21,6 +21,7 @@ type Broken struct {
 // Panics makes one of Places panic from now on; "" makes none.
 func (b *Broken) Panics(place string) { b.place.Store(&place) }
 
+// reach panics if place is the one that Panics was called with.
 func (b *Broken) reach(place string) {
 	if now := b.place.Load(); now != nil && *now == place {
 		panic(Reason)

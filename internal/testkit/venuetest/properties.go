@@ -8,8 +8,8 @@ import (
 	"github.com/mintlake/mintlake/swap/venue"
 )
 
-// Pool is a venue.Pool that also tells the pool as the swap of one of its quotes leaves it. Only
-// tests need that, so that a venue has the method in a file of its tests.
+// Pool is a venue.Pool with the method After, which returns the pool as the swap of a quote leaves
+// it. Only tests need After, so a venue has it in a file of its tests.
 type Pool interface {
 	venue.Pool
 	After(quote venue.Quote) (venue.Pool, error)

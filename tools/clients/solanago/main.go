@@ -2,7 +2,7 @@
 // JSON-RPC, a WebSocket at the port after it, and transactions that are signed, sent and confirmed.
 //
 // In: MINTLAKE_RPC and MINTLAKE_RPC_WS, both with the demo chain behind them. Out: a line for each
-// thing that worked; the first that did not ends it with status 1.
+// step that worked. The first step that fails ends the program with status 1.
 package main
 
 import (
@@ -58,7 +58,7 @@ func run(ctx context.Context) error {
 	return nil
 }
 
-// fund asks for the funds of a newcomer and waits until they are there.
+// fund asks for an airdrop of 5 SOL and waits until the wallet has it.
 func (s *session) fund(ctx context.Context) error {
 	if _, err := s.rpc.RequestAirdrop(ctx, s.wallet.PublicKey(), 5*solana.LAMPORTS_PER_SOL, rpc.CommitmentConfirmed); err != nil {
 		return err
@@ -181,7 +181,7 @@ func (s *session) readHolders(ctx context.Context) error {
 	return fmt.Errorf("%s is not among the accounts of its owner %s", addresses[0], first.Owner)
 }
 
-// followSlots receives slots, which rise.
+// followSlots receives four slots and checks that they rise.
 func (s *session) followSlots(ctx context.Context) error {
 	slots, err := s.ws.SlotSubscribe()
 	if err != nil {
@@ -202,7 +202,8 @@ func (s *session) followSlots(ctx context.Context) error {
 	return nil
 }
 
-// beRefused: a transaction that cannot land is refused by the simulation before it is sent.
+// beRefused checks that a transaction which cannot land is refused: it is simulated before it is
+// sent.
 func (s *session) beRefused(ctx context.Context) error {
 	tx, err := s.sign(ctx, solana.NewWallet().PublicKey(), 1_000*solana.LAMPORTS_PER_SOL)
 	if err != nil {

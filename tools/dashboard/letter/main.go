@@ -1,6 +1,6 @@
 // Command letter writes a record that is no message to chain.swaps.v1, so that the projector makes
 // a dead letter of it. With texts on standard input, a JSON list, it also writes a dead letter of
-// each text: in turns of a record, and of an input that was none.
+// each text: by turns about a record and about an input that was no record.
 //
 //	go run ./tools/dashboard/letter HOST:PORT < texts.json
 package main

@@ -55,7 +55,7 @@ func (w *Words) UnmarshalYAML(node *yaml.Node) error {
 	return err
 }
 
-// Pattern is the regular expression of names that are one of the words.
+// Pattern returns a regular expression that matches a name if it is one of the words.
 func (w Words) Pattern() string { return "^(" + strings.Join(w, "|") + ")$" }
 
 // Load reads the table.
@@ -69,7 +69,8 @@ func Load() (*Table, error) {
 	return t, nil
 }
 
-// Has says whether go test runs the test. Folder is that of its package, below the module's.
+// Has says whether go test runs the test. module and tag are the module and the build tag of the
+// test, folder is the folder of its package below that of the module.
 func (t Tests) Has(module, tag, folder, test string) bool {
 	switch {
 	case module != t.Module || tag != "" && !strings.Contains(t.Flags, "-tags "+tag):

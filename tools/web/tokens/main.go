@@ -67,6 +67,8 @@ func run(url string) error {
 	if err := s.fund(ctx); err != nil {
 		return err
 	}
+	// first has for each token the index of its first transaction in s.sent, and at its end
+	// len(s.sent).
 	mints, first := make([]string, len(wanted)), make([]int, len(wanted)+1)
 	for i := range wanted {
 		first[i] = len(s.sent)

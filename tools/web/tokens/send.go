@@ -81,9 +81,9 @@ func (s *sender) send(ctx context.Context, signers []solana.PrivateKey, instruct
 	return nil
 }
 
-// landed waits until all that was sent is confirmed, and notes what failed.
+// landed waits until all sent transactions are confirmed, and notes which have failed.
 func (s *sender) landed(ctx context.Context) error {
-	const most = 256 // of getSignatureStatuses
+	const most = 256 // signatures in one call of getSignatureStatuses
 	for waiting := s.sent; len(waiting) > 0; {
 		ask := waiting[:min(len(waiting), most)]
 		var statuses struct {
@@ -110,7 +110,7 @@ func (s *sender) landed(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return errors.Join(fmt.Errorf("%d transactions have not landed", len(waiting)), ctx.Err())
-		case <-time.After(100 * time.Millisecond): // a block takes 200
+		case <-time.After(100 * time.Millisecond): // a slot takes about 200 ms
 		}
 	}
 	return nil

@@ -11,8 +11,9 @@ import (
 
 const decimals = 6
 
-// room is how many bytes Token-2022 metadata may have here: rent is paid for them.
-const room = 16 << 10
+// maxMetadata is how many bytes Token-2022 metadata may have here. The mint gets the rent for them
+// when it is made.
+const maxMetadata = 16 << 10
 
 // token makes or renames one token, and returns its mint.
 func (s *sender) token(ctx context.Context, t *Token) (string, error) {
@@ -50,7 +51,7 @@ func (s *sender) makeToken2022(ctx context.Context, mint solana.PrivateKey, t *T
 		texts = *t
 	}
 	err := s.send(ctx, []solana.PrivateKey{mint},
-		chain.CreateAccount(payer, at, chain.RentExempt(size+room), size, chain.Token2022Program),
+		chain.CreateAccount(payer, at, chain.RentExempt(size+maxMetadata), size, chain.Token2022Program),
 		chain.InitializePointer(at, payer, at),
 		chain.InitializeMint(chain.Token2022Program, at, decimals, payer, nil),
 		chain.InitializeMetadata(at, payer, payer, string(texts.Name), string(texts.Symbol), string(texts.URI)))
@@ -70,7 +71,7 @@ func (s *sender) makeToken2022(ctx context.Context, mint solana.PrivateKey, t *T
 	return nil
 }
 
-// rename changes the name and the symbol of a mint that exists, and with a URI that too.
+// rename changes the name, the symbol and the URI of a mint that exists.
 func (s *sender) rename(ctx context.Context, t *Token) error {
 	authority, err := s.wallet(t.Authority)
 	if err != nil {

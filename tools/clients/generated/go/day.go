@@ -23,13 +23,15 @@ import (
 
 const sol = "So11111111111111111111111111111111111111112"
 
+// must ends the program with a message unless holds is true.
 func must(what string, holds bool, said ...any) {
 	if !holds {
 		log.Fatalf("go: %s: %+v", what, said)
 	}
 }
 
-// patient asks again when a refusal says, and returns how long it waited.
+// patient calls ask until the rate limit does not refuse it (429). After a refusal it waits for the
+// refusal's Retry-After. waited is the sum of these waits in seconds.
 func patient[T any](ask func() (T, *http.Response, error)) (answer T, waited int) {
 	for {
 		answer, response, err := ask()
@@ -44,8 +46,9 @@ func patient[T any](ask func() (T, *http.Response, error)) (answer T, waited int
 	}
 }
 
-// feed reads until there is a change and a cursor behind it. The generated call would wait for the
-// end of the body, so it is read by hand; rows are the generated model.
+// feed reads the feed from cursor on until it has read a change and a cursor after it, and returns
+// that cursor. The generated call would wait for the end of the body, so the body is read by hand.
+// Changes are decoded into the generated model.
 func feed(api, from, cursor string) string {
 	request, err := http.NewRequest(http.MethodGet, api+"/tokens/stream?"+url.Values{"cursor": {cursor}}.Encode(), nil)
 	must("feed", err == nil, err)

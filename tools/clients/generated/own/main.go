@@ -1,6 +1,6 @@
 // This is a day of a user of the Go client: search, batch, history, feed, quote, swap, errors, and
-// a rate limit that is waited for. It runs against the node that tools/clients/run.sh names; its
-// argument is the address that it says it has.
+// a rate limit that is waited for. It runs against the node that tools/clients/run.sh names. Its
+// argument is the client address that its requests state.
 package main
 
 import (
@@ -22,7 +22,8 @@ import (
 
 const sol = "So11111111111111111111111111111111111111112"
 
-// from says which client of the node a request is of, so that its limit is its own.
+// from is a RoundTripper that states its text as the client's address in each request, so that this
+// client has a rate limit of its own.
 type from string
 
 func (f from) RoundTrip(request *http.Request) (*http.Response, error) {
@@ -79,7 +80,8 @@ func errorsAreTyped(ctx context.Context, c *client.Client, _ []string) error {
 	return nil
 }
 
-// feed reads to a cursor, and goes on behind it.
+// feed reads the feed until a change and a cursor have come, twice. The second time it goes on from
+// the cursor of the first.
 func feed(ctx context.Context, c *client.Client, _ []string) error {
 	enough := errors.New("enough")
 	params := &rest.StreamTokensParams{}
@@ -139,7 +141,7 @@ func trade(ctx context.Context, c *client.Client, mints []string) error {
 	return nil
 }
 
-// airdrop gives a wallet 10 SOL, which the demo chain has to give.
+// airdrop asks the demo chain to give a wallet 10 SOL.
 func airdrop(ctx context.Context, user string) error {
 	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"requestAirdrop","params":[%q,10000000000]}`, user)
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, os.Getenv("MINTLAKE_RPC"), strings.NewReader(body)) //nolint:gosec // the suite tells the address of its own node
@@ -151,11 +153,12 @@ func airdrop(ctx context.Context, user string) error {
 	if err != nil {
 		return err
 	}
-	time.Sleep(2 * time.Second) // some slots
+	time.Sleep(2 * time.Second) // some slots, until the airdrop is in a block
 	return answer.Body.Close()
 }
 
-// limits asks for a batch more than a minute allows, which takes until the minute is over.
+// limits asks for one batch more than the rate limit allows in a minute. The client waits until the
+// minute is over.
 func limits(ctx context.Context, c *client.Client, mints []string) error {
 	begin := time.Now()
 	for range 21 {

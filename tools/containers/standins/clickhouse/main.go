@@ -63,8 +63,8 @@ func run(ctx context.Context) error {
 	return <-done
 }
 
-// proxy asks for the user and password of the official image's variables, and passes on as the one
-// user that the engine has.
+// proxy requires the user and password that the official image's variables name. It passes requests
+// on without them, because the engine has only one user.
 func proxy(user, password string) http.Handler {
 	if user == "" {
 		user = "default"

@@ -92,8 +92,8 @@ func load(folder string) (*provisioning, error) {
 	return p, nil
 }
 
-// readAll reads each file of a folder into value, with the environment put in for $NAME as Grafana
-// does.
+// readAll reads each file of a folder into value, and calls then after each. It replaces $NAME by
+// the environment variable, as Grafana does.
 func readAll(folder string, value any, then func()) error {
 	files, err := filepath.Glob(filepath.Join(folder, "*.y*ml"))
 	if err != nil || len(files) == 0 {
@@ -113,8 +113,8 @@ func readAll(folder string, value any, then func()) error {
 	return nil
 }
 
-// find is the data source with this uid, else the first of this type: what a variable of type
-// datasource takes by default.
+// find returns the data source with this uid. If uid is empty, or a variable such as ${datasource},
+// it returns the first data source of this type: a variable has that one by default.
 func (p *provisioning) find(uid, kind string) (source, error) {
 	for _, s := range p.sources {
 		if s.UID == uid {

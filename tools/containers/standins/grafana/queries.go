@@ -44,7 +44,7 @@ func (p *provisioning) runAll(ctx context.Context) (results []result) {
 	return results
 }
 
-// fill puts the dashboard's own variables in.
+// fill replaces the dashboard's own variables in query by their present values.
 func (d *dashboard) fill(query string) string {
 	for _, v := range d.Templating.List {
 		if v.Type == "datasource" {
