@@ -2,11 +2,11 @@
 // record, how progress is kept across a kill, and how it is reported.
 //
 // In: facts from elsewhere: accounts read over RPC (accounts), token lists (tokenlist), another
-// node's snapshot (snapshot).
+// node's snapshot (snapshot), a validator's snapshot (validator).
 // Out: records of registry.enrichments.v1, so that Kafka stays the source of truth.
-// Guarantees: progress is written after the records that it speaks of are acknowledged. A kill at
-// any moment costs at most the part in hand, which is read again; a record that comes twice changes
-// nothing.
+// Guarantees: progress is written after the records that it counts as done are acknowledged. A kill
+// at any moment costs at most the part that was being read, which is read again; a record that
+// comes twice changes nothing.
 package bootstrap
 
 import (
@@ -19,8 +19,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// Progress is how far a run is. Each run has its own unit of Done and Total (shards, tokens, rows).
-// Total 0: not known.
+// Progress is how far a run is. Each kind of run has its own unit of Done and Total (shards,
+// tokens, rows). Total is 0 if it is not known.
 type Progress struct {
 	Done  int64
 	Total int64
@@ -41,8 +41,8 @@ type Batch struct {
 	written  func(records int)
 }
 
-// A batch is written when it has this many records or bytes. That is large enough for thousands of
-// records in each request, and small enough that several batches fit in memory.
+// A batch is written when it has batchRecords records or batchBytes bytes. That is large enough for
+// thousands of records in each request, and small enough that several batches fit in memory.
 const (
 	batchRecords = 8_000
 	batchBytes   = 8 << 20
@@ -53,7 +53,7 @@ func NewBatch(producer kafka.RecordProducer, written func(records int)) *Batch {
 	return &Batch{producer: producer, written: written}
 }
 
-// Add takes a fact, whose mint must have 32 bytes, and writes the batch when it is full. The record
+// Add adds a fact, whose mint must have 32 bytes, and writes the batch when it is full. The record
 // has no time of receipt: what a bootstrap reads must not count for freshness.
 func (b *Batch) Add(ctx context.Context, fact *eventspb.Enrichment) error {
 	record, err := factrecord.Record(fact, time.Time{})
@@ -84,5 +84,5 @@ func (b *Batch) Flush(ctx context.Context) error {
 	return nil
 }
 
-// Len is how many records are not written yet.
+// Len returns how many records are not written yet.
 func (b *Batch) Len() int { return len(b.records) }

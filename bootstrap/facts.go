@@ -8,7 +8,7 @@ import (
 	"github.com/mintlake/mintlake/solana/tokenaccount"
 )
 
-// Why an account gives no fact: labels of what a run left out.
+// Why an account gives no fact: the reasons by which a run counts the accounts that it left out.
 const (
 	SkippedOwner         = "another owner than asked for"
 	SkippedOtherKind     = "another kind of account"

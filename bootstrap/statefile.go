@@ -10,13 +10,14 @@ import (
 	"github.com/mintlake/mintlake/internal/durable"
 )
 
-// StateFile is a small JSON file that survives a kill: a reader finds all of what was saved last.
+// StateFile is a small JSON file that survives a kill: Load finds the whole state that was saved
+// last.
 type StateFile struct{ path string }
 
 // NewStateFile names a file; its folder must exist by the time of Save.
 func NewStateFile(path string) *StateFile { return &StateFile{path: path} }
 
-// Path is where the file lies.
+// Path returns the path of the file.
 func (f *StateFile) Path() string { return f.path }
 
 // Load reads the state into into and reports whether there was one.
@@ -35,8 +36,8 @@ func (f *StateFile) Load(into any) (found bool, err error) {
 }
 
 // CheckLog returns an error if the state is of another log. saved is the log that the state names,
-// and log the one that is written to, both by the cluster id of their Kafka. An empty one is not
-// known: earlier versions noted none.
+// and log the one that is written to, both by the cluster id of their Kafka. An empty id is not
+// known, since earlier versions noted none, and is no error.
 func (f *StateFile) CheckLog(saved, log string) error {
 	if saved == "" || log == "" || saved == log {
 		return nil

@@ -55,14 +55,14 @@ func newAccountStage(e *Enricher) (*accountStage, error) {
 // keys returns the mint and its Metaplex account.
 func (s *accountStage) keys(j *job) []pubkey.Key { return accountsOf(j.mint) }
 
-// of returns the two accounts of the batch's job i.
-func (s *accountStage) of(r reading, i int) (mint, metaplex *solana.Account) {
+// pair returns the two accounts that were read for the i-th job of the batch.
+func (s *accountStage) pair(r reading, i int) (mint, metaplex *solana.Account) {
 	return r.accounts[2*i], r.accounts[2*i+1]
 }
 
-// answered reports whether an earlier read answers j; none does if what was read was taken back. If
-// so, it ends j's turn: j goes on, with the URI of that read if it found one, or is complete if
-// there was no mint.
+// answered reports whether an earlier read answers j. No earlier read answers a request that a
+// retraction made, because the request wants a new read. If an earlier read answers, j's turn ends:
+// j goes on, with the URI of that read if it found one, or is complete if there was no mint.
 func (s *accountStage) answered(j *job) bool {
 	now := s.e.now()
 	if j.request.GetReason() == eventspb.RequestReason_REQUEST_REASON_RETRACTED {
@@ -102,10 +102,10 @@ func cutOff(r reading, mint, metaplex *solana.Account) bool {
 // up. A job with an account that was cut off is read again alone.
 func (s *accountStage) answer(ctx context.Context, batch []*job, r reading) error {
 	var facts []*eventspb.Enrichment
-	var said [][]*eventspb.Enrichment // of each that is answered
+	var said [][]*eventspb.Enrichment // the facts of each job in answered
 	var answered, again []*job
 	for i, j := range batch {
-		mint, metaplex := s.of(r, i)
+		mint, metaplex := s.pair(r, i)
 		behind := r.slot < j.request.GetSlot()
 		switch {
 		case behind && s.waitForSlot(j):
@@ -127,7 +127,7 @@ func (s *accountStage) answer(ctx context.Context, batch []*job, r reading) erro
 			if !found.metadataAccount.IsZero() {
 				s.e.resolver.remember(found.metadataAccount, j.mint)
 			}
-			s.adopt(j, r.slot, found)
+			s.setURI(j, r.slot, found)
 			factrecord.SetUpstream(found.facts, r.upstream)
 			facts = append(facts, found.facts...)
 			answered, said = append(answered, j), append(said, found.facts)
@@ -148,10 +148,11 @@ func (s *accountStage) answer(ctx context.Context, batch []*job, r reading) erro
 	return nil
 }
 
-// adopt sets the URI to fetch: the one in the accounts if the read is not older than the request,
-// or if the request has none. A request by account always takes that of the accounts, because only
-// a read that is not older answers it.
-func (s *accountStage) adopt(j *job, slot uint64, found findings) {
+// setURI sets what j needs from the read: whether there is no mint, and the URI to fetch. The
+// accounts' URI counts if the read is not older than the request, or if the request has no URI. For
+// a request by account it always counts, because only a read that is not older than the request
+// answers it.
+func (s *accountStage) setURI(j *job, slot uint64, found findings) {
 	j.notAMint = found.notAMint
 	if j.byAccount() || found.uri != "" && (slot >= j.request.GetSlot() || j.uri == "") {
 		j.uri, j.slot = found.uri, slot

@@ -15,15 +15,15 @@ import (
 )
 
 const (
-	// firstRead is how much of every account the batch asks for. Anyone may name any address, so a
-	// batch of whole accounts could be 1 GB; a mint or a metadata account is seldom over 2 KB, and
-	// the few that reach firstRead are read again, alone.
+	// firstRead is how many bytes of every account a batch reads. Anyone may request any address,
+	// so a batch of whole accounts could be 1 GB. A mint or a metadata account is seldom over 2 KB,
+	// and the few that reach firstRead are read again, alone.
 	firstRead = 4096
-	// wholeRead bounds what is read of such an account, in bytes. A Token-2022 extension has at
-	// most 64 KiB, and only one extension of a mint can be that large.
+	// wholeRead bounds what is read of an account that is read alone, in bytes. A Token-2022
+	// extension has at most 64 KiB, and only one extension of a mint can be that large.
 	wholeRead = 256 << 10
 	// behindDelay is the time between two reads from an RPC server that has not reached the slot of
-	// a request: one slot.
+	// a request. It is two slots of 200 ms.
 	behindDelay = 400 * time.Millisecond
 )
 
@@ -43,7 +43,7 @@ type stage interface {
 type batches struct {
 	e     *Enricher
 	stage stage
-	// name of the stage's spans.
+	// name is that of the stage's spans.
 	name string
 	// size is how many jobs one call reads.
 	size    int
@@ -83,7 +83,7 @@ func (b *batches) finish(j *job) {
 // run gathers jobs into batches and reads up to rpcConcurrency batches at a time.
 func (b *batches) run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	// One more than the readers: the gatherer itself.
+	// One place more than rpcConcurrency, for the goroutine that gathers.
 	group.SetLimit(b.e.cfg.rpcConcurrency + 1)
 	group.Go(func() error {
 		for {
@@ -176,24 +176,24 @@ func (b *batches) call(ctx context.Context, keys []pubkey.Key, length uint64) (r
 	return b.callOf(ctx, b.e.upstreams.order(), keys, length)
 }
 
-// callOf is call to some of the upstreams.
-func (b *batches) callOf(ctx context.Context, some []*upstream, keys []pubkey.Key, length uint64) (reading, error) {
+// callOf is call with the upstreams to ask, in this order.
+func (b *batches) callOf(ctx context.Context, toAsk []*upstream, keys []pubkey.Key, length uint64) (reading, error) {
 	if err := b.e.rpcCalls.Acquire(ctx, 1); err != nil {
 		return reading{}, err
 	}
 	defer b.e.rpcCalls.Release(1)
-	return b.e.upstreams.head(ctx, some, keys, readCommitment, length, b.e.metrics.rpcCalls)
+	return b.e.upstreams.readStart(ctx, toAsk, keys, readCommitment, length, b.e.metrics.rpcCalls)
 }
 
-// healthy reports whether the server answers for an account that always exists. If so, the request
-// was the reason for its refusal.
+// healthy reports whether the server answers for an account that always exists. If so, a read fails
+// because of what it asks for, and not because the server is down.
 func (b *batches) healthy(ctx context.Context) bool {
 	_, err := b.call(ctx, []pubkey.Key{b.probe}, firstRead)
 	return err == nil
 }
 
 // isolate reads the two halves of a batch that the server refuses, each like a batch of its own. If
-// the server refuses a half, that is halved again, until the job that is the cause is alone.
+// the server refuses a half, that half is halved again, until the job that is the cause is alone.
 func (b *batches) isolate(ctx context.Context, batch []*job, length uint64) error {
 	if len(batch) == 1 {
 		return b.lastRead(ctx, batch, length)

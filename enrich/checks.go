@@ -234,8 +234,8 @@ func (c *Checker) accuse(mint pubkey.Key, says []said) (contradicted bool) {
 	return contradicted
 }
 
-// agreement returns an answer with which another one agrees: in everything, then whole is true, or
-// else in shape. Its slot is the higher one of the two. found is false if no two answers agree.
+// agreement returns an answer with which another one agrees, in everything if whole is true, else
+// only in shape. Its slot is the higher one of the two. found is false if no two answers agree.
 func agreement(says []said) (agreed said, whole, found bool) {
 	for _, byWhole := range []bool{true, false} {
 		for i, one := range says {

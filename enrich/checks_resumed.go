@@ -16,15 +16,15 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// Past is where a Checker finds what was read before it began. *kafka.Admin has the offsets.
+// Past is where a Checker finds the reads of an earlier process. *kafka.Admin implements Offsets.
 type Past struct {
 	Offsets kafka.Offsets
 	// OpenTail starts to read schemas.TopicEnrichments at these offsets.
 	OpenTail func(start map[kafka.TopicPartition]int64) (kafka.TailReader, error)
 }
 
-// resume notes the reads of the last minutes anew: which of them are checked is known to no process
-// but the one that made them, and that has ended. It looks at the last maxUnchecked records.
+// resume notes the reads of the last minutes again: only the process that made them knew which of
+// them it had checked, and it has ended. resume looks at the last maxUnchecked records.
 func (c *Checker) resume(ctx context.Context) error {
 	at, ends, err := kafka.Bounds(ctx, c.past.Offsets, schemas.TopicEnrichments)
 	if err != nil {
@@ -65,7 +65,7 @@ const resumedBatch = 1000
 // resumeRetry is how long a failed resume waits. Checks of new reads wait with it.
 const resumeRetry = time.Second
 
-// awaitPast resumes until that succeeds. It returns false if ctx ends before.
+// awaitPast calls resume until it succeeds. It returns false if ctx ends before that.
 func (c *Checker) awaitPast(ctx context.Context) bool {
 	for failures := 0; ; failures++ {
 		err := c.resume(ctx)
@@ -84,7 +84,7 @@ func (c *Checker) awaitPast(ctx context.Context) bool {
 	}
 }
 
-// pastReads are reads by what identifies them.
+// pastReads has the facts of each read.
 type pastReads map[pastRead]*pastFacts
 
 type pastRead struct {
@@ -93,8 +93,8 @@ type pastRead struct {
 	slot     uint64
 }
 
-// pastFacts are the facts of one read, each nil if there is none: of the mint's account, or that it
-// is none, and of its Metaplex account.
+// pastFacts are the facts of one read. mint is the fact about the mint's account, or that it is not
+// a mint; metaplex is the fact about its Metaplex account. Either may be nil.
 type pastFacts struct {
 	mint, metaplex *eventspb.Enrichment
 	at             time.Time
@@ -105,7 +105,7 @@ func (f *pastFacts) list() []*eventspb.Enrichment {
 	return slices.DeleteFunc([]*eventspb.Enrichment{f.mint, f.metaplex}, func(fact *eventspb.Enrichment) bool { return fact == nil })
 }
 
-// add takes a record in if it is a fact that an upstream told.
+// add adds the fact of a record to its read, if the fact was read from an upstream.
 func (p pastReads) add(record *kafka.Record) {
 	fact := &eventspb.Enrichment{}
 	if proto.Unmarshal(record.Value, fact) != nil || fact.GetUpstream() == "" || len(fact.GetMint()) != pubkey.Size {

@@ -27,10 +27,10 @@ import (
 )
 
 const (
-	// rereadMaxAge is how long ago an event may have been written to be worth a read. Without it a
-	// new consumer group, which begins with the oldest event, would read the whole registry.
+	// rereadMaxAge is how old the record of an event may be; older events cause no read. Without it
+	// a new consumer group, which begins with the oldest event, would read the whole registry.
 	rereadMaxAge = time.Hour
-	// readCommitment is that of all account reads.
+	// readCommitment is the commitment of all account reads.
 	readCommitment = solana.Confirmed
 )
 
@@ -57,7 +57,7 @@ type RereadConfig struct {
 	// maxRetryDelay bounds the delay between attempts to reach an RPC server that is away; the
 	// first is 1 s. Default 30 s.
 	maxRetryDelay time.Duration
-	// commitInterval between commits of offsets. Default 1 s.
+	// commitInterval is the time between two commits of offsets. Default 1 s.
 	commitInterval time.Duration
 	// grace is how long a stop may take to commit. Default 5 s.
 	grace time.Duration
@@ -102,10 +102,10 @@ type RereadDeps struct {
 	// Consumer reads token events as a member of schemas.GroupRereads.
 	Consumer Consumer
 	Producer kafka.RecordProducer
-	// Upstreams are where accounts are read. RPC may be given instead if there is one server.
+	// Upstreams are where accounts are read. If there is only one server, RPC may be given instead.
 	Upstreams *Upstreams
 	RPC       RPC
-	// Unknowns counts extensions that are not known; may be nil.
+	// Unknowns counts token extensions that this version does not know; may be nil.
 	Unknowns *unknowns.Book
 	// Logger may be nil: then nothing is logged.
 	Logger *slog.Logger
@@ -116,9 +116,9 @@ type RereadDeps struct {
 }
 
 // Rereader reads the accounts of mints that events changed, some time after the change. The facts
-// have the position of the read's slot. They add what only the accounts hold, and correct what no
-// event stated. They also cover the changes of supply up to that slot, so that the fold can drop
-// these.
+// have the position of the read's slot. They add what only the accounts hold, and correct fields
+// whose last change no event stated. They also cover the changes of supply up to that slot, so that
+// the fold can drop these.
 //
 // An offset is committed once its mint is remembered, in memory only. If a crash loses the mint,
 // the registry still has what the events say, and the mint's next change brings it back.
@@ -131,7 +131,7 @@ type Rereader struct {
 	logger    *slog.Logger
 	now       func() time.Time
 	dirty     *dirtySet
-	pace      *rate.Limiter // of calls
+	pace      *rate.Limiter // of RPC calls
 	metrics   *rereadMetrics
 
 	mu          sync.Mutex
@@ -212,11 +212,11 @@ func (r *Rereader) seen(records []kafka.Record) {
 	}
 }
 
-// notice remembers the mint of an event that changed its accounts. If the event closes the mint, it
-// forgets the mint. It ignores an event that does not parse, which is the projector's dead letter,
-// one without a mint, for which ingest requests enrichment, and one at a slot that no chain can
-// have reached. It counts as skipped an event that is older than maxAge, and one whose mint has no
-// room.
+// notice remembers the mint of an event that may have changed the mint's accounts. If the event
+// closes the mint, it forgets the mint. It ignores three kinds of events: one that does not parse,
+// which is the projector's dead letter; one without a mint, for which ingest requests enrichment;
+// one at a slot that no chain can have reached. It counts an event as skipped if it is older than
+// rereadMaxAge, or if there is no room for its mint.
 func (r *Rereader) notice(record *kafka.Record) {
 	if !mayChangeAccounts(record) {
 		return
@@ -240,8 +240,9 @@ func (r *Rereader) notice(record *kafka.Record) {
 	}
 }
 
-// mayChangeAccounts decides by the record's type header, so that most records need not be decoded.
-// A raw event, whose instruction no decoder understands, may have changed anything.
+// mayChangeAccounts reports whether the event of a record may have changed a mint's accounts. It
+// reads only the type header, so that most records need not be decoded. A raw event, whose
+// instruction no decoder understands, may have changed anything.
 func mayChangeAccounts(record *kafka.Record) bool {
 	switch schemas.Kind(strings.TrimPrefix(string(record.Header(schemas.HeaderType)), typeTokenEvent)) {
 	case schemas.KindMintTo, schemas.KindBurn, schemas.KindSetAuthority, schemas.KindMetadataSet, schemas.KindExtensionSet,
@@ -252,7 +253,7 @@ func mayChangeAccounts(record *kafka.Record) bool {
 	}
 }
 
-// typeTokenEvent is the prefix of the type of a token event's record.
+// typeTokenEvent is the prefix of the type header of a token event's record.
 const typeTokenEvent = "token_event."
 
 // commit commits the offsets that seen noted. It must not be called concurrently: commitEvery calls

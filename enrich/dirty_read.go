@@ -96,10 +96,10 @@ func (r *Rereader) readBatch(ctx context.Context, batch []*dirtyMint) (away bool
 				continue
 			}
 		}
-		found, counts := r.found(d, one)
+		found, counts := r.findingsOf(d, one)
 		if counts {
 			notes = append(notes, func() { r.upstreams.note(d.mint, one, found.facts) })
-			if !found.notAMint { // else it was closed since; the event of that says so
+			if !found.notAMint { // else the mint was closed since, and an event says so
 				facts = append(facts, found.facts...)
 			}
 		}
@@ -113,9 +113,10 @@ func (r *Rereader) readBatch(ctx context.Context, batch []*dirtyMint) (away bool
 	return false, nil
 }
 
-// found returns what one mint's read says. It does not count if it is older than the mint's last
-// change: then found puts the mint back, unless that was its last read of maxBehind.
-func (r *Rereader) found(d *dirtyMint, read reading) (found findings, counts bool) {
+// findingsOf returns what the read of one mint says; counts is false if the read is older than the
+// mint's last change. Then findingsOf puts the mint back, unless this was the last of maxBehind
+// reads.
+func (r *Rereader) findingsOf(d *dirtyMint, read reading) (found findings, counts bool) {
 	outcome := func(outcome string) { r.metrics.mints.WithLabelValues(outcome).Inc() }
 	if read.slot < d.slot {
 		outcome(rereadBehind)
@@ -157,7 +158,7 @@ func (r *Rereader) call(ctx context.Context, batch []*dirtyMint, length uint64) 
 	for _, d := range batch {
 		keys = append(keys, accountsOf(d.mint)...)
 	}
-	return r.upstreams.head(ctx, r.upstreams.order(), keys, readCommitment, length, r.metrics.calls)
+	return r.upstreams.readStart(ctx, r.upstreams.order(), keys, readCommitment, length, r.metrics.calls)
 }
 
 func (r *Rereader) publish(ctx context.Context, facts []*eventspb.Enrichment) error {

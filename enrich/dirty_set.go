@@ -132,8 +132,8 @@ func (s *dirtySet) judge(d *dirtyMint, now time.Time) {
 	if latest := d.first.Add(s.maxWait); latest.Before(d.due) {
 		d.due, d.trigger = latest, dueMaxWait
 	}
-	// After a read that was behind, a read at once would be behind too. Such a mint waits for its
-	// quiet time.
+	// If the last read was behind, a read right now would be behind, too. So such a mint waits for
+	// its quiet time.
 	if d.deltas >= s.maxDeltas && d.behind == 0 && d.due.After(now) {
 		d.due, d.trigger = now, dueDeltas
 	}

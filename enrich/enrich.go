@@ -5,12 +5,12 @@
 // off-chain JSON from wherever a token's URI points.
 // Out: Enrichment records (mint account, Metaplex account, off-chain metadata, not a mint, the
 // check of a document that could not be read), dead letters.
-// Guarantees: every request is answered at least once, with facts or with a dead letter, even if
-// the process is killed: an offset is committed only when everything up to it is durable. An RPC
-// server that is away delays and loses nothing. A slow, dead or hostile metadata host delays only
-// the tokens that name it, and never an account fact. A document that cannot be read has a check
-// with the reason and the time of the next try. The same request gives an equal fact as long as
-// accounts and documents stay the same.
+// Guarantees: every request is answered at least once, even if the process is killed: an offset is
+// committed only when the facts and dead letters of all requests up to it are durable. An RPC
+// server that is away delays answers and loses none. A slow, dead or hostile metadata host delays
+// only the tokens that name it, and never an account fact. A document that cannot be read has a
+// check with the reason and the time of the next try. The same request gives a fact with the same
+// content as long as accounts and documents stay the same.
 package enrich
 
 import (
@@ -34,7 +34,7 @@ import (
 	"github.com/mintlake/mintlake/solana/unknowns"
 )
 
-// Consumer reads requests as a member of schemas.GroupEnrich. *kafka.GroupConsumer is one.
+// Consumer reads records as a member of a consumer group. *kafka.GroupConsumer is one.
 type Consumer interface {
 	FetchBatch(ctx context.Context, limit int, wait time.Duration) ([]kafka.Record, error)
 	Commit(ctx context.Context, records []kafka.Record) error
@@ -51,7 +51,8 @@ type Fetcher interface {
 	Document(ctx context.Context, uri string) (*fetch.Response, error)
 	// Host returns the name of the host that serves uri. URIs of one host share its limit.
 	Host(uri string) string
-	// Groups returns the wider groups of that host, which share the workers, see hostqueue.
+	// Groups returns the groups that this host belongs to: its domain and its address. While others
+	// wait, one group holds only a share of the workers, see package hostqueue.
 	Groups(uri string) []string
 }
 
@@ -60,11 +61,11 @@ const (
 	accountTTL = 10 * time.Minute
 	// offchainTTL is how long a fetched document answers further requests for it.
 	offchainTTL = 6 * time.Hour
-	// negativeTTL is how long "not a mint", a metadata account without a mint, and a failed
-	// document answer further requests. Of a failed document it bounds those of ingest: see
-	// failedBefore for the others.
+	// negativeTTL is how long an answer without a result answers further requests: "not a mint", a
+	// metadata account without a mint, a document that could not be read. For such a document,
+	// failedBefore has other rules for retries and for requests of the API.
 	negativeTTL = 10 * time.Minute
-	// cacheSize bounds each cache of earlier answers, in mints.
+	// cacheSize bounds each cache of earlier answers, in entries.
 	cacheSize = 200_000
 )
 
@@ -79,36 +80,42 @@ type Config struct {
 	batchMints int
 	// rpcConcurrency is how many RPC calls may be under way. Default 4.
 	rpcConcurrency int
-	// attempts is how often a document is fetched, or an RPC call made that the server refuses,
-	// before it is given up. Default 3.
+	// attempts is how often a document is fetched before it is given up, and how often an RPC call
+	// is made that the server refuses. Default 3.
 	attempts int
-	// patience bounds how long all attempts at one document take, how long an account read waits
-	// for the RPC server to reach the slot of the request, and how long a read is repeated that
-	// fails for passing reasons although the server is healthy. Default 30 s.
+	// patience bounds three times: how long all attempts at one document take together; how long an
+	// account read waits for the RPC server to reach the slot of the request; how long an account
+	// read is repeated that fails for reasons that may pass, although the server is healthy.
+	// Default 30 s.
 	patience time.Duration
-	// hostPatience bounds the wait for a host that asked for a pause or is down, from the first
-	// attempt at the document on. A host that has answered nothing else for as long is not waited
-	// for. Offsets stay uncommitted meanwhile. Default 2 min.
+	// hostPatience bounds how long a document waits for a host that asked for a pause or is down,
+	// from the first attempt at the document on. If the host has been down, or has only asked for
+	// pauses, for that long already, the document is given up after the usual attempts. The offset
+	// of a request whose document waits is not committed. Default 2 min.
 	hostPatience time.Duration
-	// queuePatience is how long a document waits for a worker before it is put off. Default 5 min.
+	// queuePatience is how long a document waits for a worker. Then it is put off: a check is
+	// written that says when to try again. Default 5 min.
 	queuePatience time.Duration
-	// retryDelay before the second attempt; it doubles from there. Default 1 s.
+	// retryDelay is the delay before the second attempt. It doubles with each further attempt.
+	// Default 1 s.
 	retryDelay time.Duration
 	// maxRetryDelay bounds the delay between attempts to reach an RPC server that is away. Default
 	// 10 s.
 	maxRetryDelay time.Duration
 	// Sockets is how many documents are fetched at once. Default 256.
 	Sockets int
-	// perHost is how many of them from one host, if its pace asks for as many. Default an eighth.
+	// perHost is how many documents of one host are fetched at once, if the host's pace allows it.
+	// Default an eighth of Sockets.
 	perHost int
-	// BytesPerSecond is how much the walk over missing documents reads. Default 8 MiB.
+	// BytesPerSecond is the budget of bytes for all documents. While it is exceeded, only the walk
+	// over missing documents waits. Default 8 MiB.
 	BytesPerSecond int64
 	// maxInFlight bounds the requests that are read and not yet answered. At most half of them are
 	// for documents, three quarters with those of domains and addresses that have less than a
 	// thousandth, and a tenth for documents of one domain or address. Further ones are put off.
 	// Default 100,000.
 	maxInFlight int
-	// commitInterval between commits of offsets. Default 100 ms.
+	// commitInterval is the time between two commits of offsets. Default 100 ms.
 	commitInterval time.Duration
 	// grace is how long a stop may take to commit what was done. Default 5 s.
 	grace time.Duration
@@ -164,13 +171,14 @@ func (c Config) problems() error {
 
 // Deps are the collaborators of an Enricher.
 type Deps struct {
+	// Consumer reads enrichment requests as a member of schemas.GroupEnrich.
 	Consumer Consumer
 	Producer kafka.RecordProducer
-	// Upstreams are where accounts are read. RPC may be given instead if there is one server. If
-	// neither is, account reads are skipped, and counted.
+	// Upstreams are where accounts are read. If there is only one server, RPC may be given instead.
+	// If both are nil, account reads are skipped, and the skipped reads are counted.
 	Upstreams *Upstreams
 	RPC       RPC
-	// Bounds hold the slots of requests against what can be; nil knows only the clock.
+	// Bounds says which slots of requests are possible; nil checks them against the clock alone.
 	Bounds *bounds.Bounds
 	// Fetcher may be nil when OffchainEnabled is false.
 	Fetcher Fetcher
@@ -180,10 +188,10 @@ type Deps struct {
 	Registerer prometheus.Registerer
 	// Tracer may be nil: then nothing is traced.
 	Tracer *tracing.Tracer
-	// Unknowns counts extensions that are not known; may be nil.
+	// Unknowns counts token extensions that this version does not know; may be nil.
 	Unknowns *unknowns.Book
-	// Clock may be nil: then it is time.Now. It measures ages and TTLs, and sets received-at. No
-	// fact depends on it.
+	// Clock may be nil: then it is time.Now. It measures ages and TTLs, and sets received-at and
+	// the times in checks of documents. Nothing else in a fact depends on it.
 	Clock func() time.Time
 }
 
@@ -204,12 +212,13 @@ type Enricher struct {
 	tracker   *tracker
 	// jobs bounds the requests that are under way.
 	jobs *semaphore.Weighted
-	// rpcCalls bounds the calls under way, of both stages that read accounts.
+	// rpcCalls bounds the RPC calls under way. The two stages that read accounts share it.
 	rpcCalls *semaphore.Weighted
 	resolver *resolverStage
 	accounts *accountStage
 	offchain *offchainStage
-	// uncommitted is the last answered record of each partition whose offset is not stored yet.
+	// uncommitted has, for each partition, the record up to which all requests are answered, if its
+	// offset is not committed yet.
 	uncommitted map[kafka.TopicPartition]kafka.Record
 }
 
@@ -256,8 +265,8 @@ func New(cfg Config, deps Deps) (*Enricher, error) {
 }
 
 // Run answers requests until ctx ends, then commits what was answered and returns nil. It returns
-// an error if reading or writing Kafka fails for good. It never commits an answer that is not
-// durable.
+// an error if reading or writing Kafka fails for good. It never commits the offset of a request
+// whose answer is not durable.
 func (e *Enricher) Run(ctx context.Context) error {
 	group, running := errgroup.WithContext(ctx)
 	group.Go(func() error { return e.intake(running) })

@@ -27,19 +27,19 @@ type findings struct {
 func factsOf(mint pubkey.Key, slot uint64, mintAccount, metaplexAccount *solana.Account) findings {
 	var found findings
 	if mintAccount == nil {
-		found.refuse(mint, slot, "no account")
+		found.addNotAMint(mint, slot, "no account")
 		return found
 	}
 	state, err := tokenaccount.ParseMint(mintAccount.Owner, mintAccount.Data)
 	if err != nil {
-		found.refuse(mint, slot, whyNoMint(err))
+		found.addNotAMint(mint, slot, whyNoMint(err))
 		return found
 	}
 	found.add(&eventspb.Enrichment{
 		Mint: mint[:], Slot: slot, Fact: &eventspb.Enrichment_MintAccount{MintAccount: state.Fact(mint)},
 	})
 	if metaplexAccount != nil && metaplexAccount.Owner == tokenaccount.ProgramMetaplex {
-		found.metaplex(mint, slot, metaplexAccount.Data)
+		found.addMetaplex(mint, slot, metaplexAccount.Data)
 	}
 	found.uri = currentURI(mint, found.facts)
 	return found
@@ -47,17 +47,17 @@ func factsOf(mint pubkey.Key, slot uint64, mintAccount, metaplexAccount *solana.
 
 func (f *findings) add(fact *eventspb.Enrichment) { f.facts = append(f.facts, fact) }
 
-func (f *findings) refuse(mint pubkey.Key, slot uint64, reason string) {
+func (f *findings) addNotAMint(mint pubkey.Key, slot uint64, reason string) {
 	f.notAMint = true
 	f.add(&eventspb.Enrichment{
 		Mint: mint[:], Slot: slot, Fact: &eventspb.Enrichment_NotAMint{NotAMint: &eventspb.NotAMint{Reason: reason}},
 	})
 }
 
-// metaplex adds the fact of the Metaplex account. An account of another kind adds nothing; a closed
-// account is one, because its first byte is 0. An account that does not parse, or names another
-// mint, only sets malformed.
-func (f *findings) metaplex(mint pubkey.Key, slot uint64, data []byte) {
+// addMetaplex adds the fact of the Metaplex account. An account of another kind adds nothing. A
+// closed account is of another kind, because its first byte is 0. An account that does not parse,
+// or names another mint, only sets malformed.
+func (f *findings) addMetaplex(mint pubkey.Key, slot uint64, data []byte) {
 	metadata, err := tokenaccount.ParseMetaplex(data)
 	switch {
 	case errors.Is(err, tokenaccount.ErrOtherKind):
@@ -89,8 +89,8 @@ func whyNoMint(err error) string {
 	return "unreadable"
 }
 
-// currentURI folds the facts as the registry does, so that the document fetched is the one that
-// counts.
+// currentURI returns the metadata URI that the registry takes from the facts, so that the document
+// that is fetched is the one that counts.
 func currentURI(mint pubkey.Key, facts []*eventspb.Enrichment) string {
 	var state registry.State
 	for _, enrichment := range facts {

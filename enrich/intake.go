@@ -15,7 +15,7 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// Bounds of one read of requests: the number of records, and the wait for more of them.
+// intakeBatch bounds one read of requests in records, intakeWait its wait for more records.
 const (
 	intakeBatch = 500
 	intakeWait  = 5 * time.Millisecond
@@ -31,24 +31,25 @@ type job struct {
 	account pubkey.Key
 	request *eventspb.EnrichmentRequest
 
-	// behindSince is when the RPC server was first found not to have reached the request's slot.
+	// behindSince is when the RPC server was first found not to have reached the request's slot;
+	// zero if it was never found so.
 	behindSince time.Time
 
-	// notAMint is what the account read found.
+	// notAMint says that the account read found no mint.
 	notAMint bool
 
-	// uri is the document to fetch. It was the mint's current one at slot.
+	// uri is where the document to fetch is. It was the mint's metadata URI at slot.
 	uri  string
 	slot uint64
 	// attempts counts the attempts to fetch the document; the first was at firstAttempt. worked is
-	// how long all of them took.
+	// how long all attempts took together.
 	attempts     int
 	firstAttempt time.Time
 	worked       time.Duration
-	// inside is whether the job has a place in the off-chain stage, room the groups that it counts
-	// for. It was first queued for a worker at queued.
+	// inside says that the job has a place in the off-chain stage; groups are those of its host,
+	// which the place counts for. queued is when the job was first queued for a worker.
 	inside bool
-	room   []string
+	groups []string
 	queued time.Time
 }
 
@@ -77,8 +78,8 @@ func (e *Enricher) intake(ctx context.Context) error {
 	}
 }
 
-// begin passes a request to the first stage that it needs. Without an RPC client, the stages that
-// read accounts are skipped. A request that does not parse, or names a slot that no chain can have
+// begin passes a request to the first stage that it needs. Without upstreams, the stages that read
+// accounts are skipped. A request that does not parse, or names a slot that no chain can have
 // reached, becomes a dead letter.
 func (e *Enricher) begin(ctx context.Context, record *kafka.Record) error {
 	j := &job{record: *record, entry: e.tracker.add(record), request: &eventspb.EnrichmentRequest{}}
@@ -107,8 +108,8 @@ func (e *Enricher) begin(ctx context.Context, record *kafka.Record) error {
 	return nil
 }
 
-// identify sets the job's mint or its metadata account from the request. The mint counts if there
-// are both. It returns false if the request names neither correctly.
+// identify sets the job's mint or its metadata account from the request. If the request has both,
+// the mint counts. It returns false if the request names neither correctly.
 func (j *job) identify() bool {
 	mint, account := j.request.GetMint(), j.request.GetMetadataAccount()
 	switch {
@@ -123,9 +124,9 @@ func (j *job) identify() bool {
 	}
 }
 
-// needsNoRead reports whether the accounts would only repeat what is known: ingest saw the
-// instruction that set the URI, or its document failed before. A request by account needs the read,
-// because an event without a mint tells the registry nothing.
+// needsNoRead reports whether a read of the accounts would only repeat what is known: ingest saw
+// the instruction that set the URI, or the URI is known and only its document is missing. A request
+// by account needs the read, because an event without a mint tells the registry nothing.
 func needsNoRead(j *job) bool {
 	reason := j.request.GetReason()
 	return !j.byAccount() && j.uri != "" && (reason == eventspb.RequestReason_REQUEST_REASON_METADATA_SET ||
@@ -162,10 +163,10 @@ func commitEvery(ctx context.Context, interval time.Duration, commit func(contex
 	}
 }
 
-// commit commits the answered requests of each partition, up to the first unanswered one. It must
-// not be called concurrently: commitEvery calls it, and Run after commitEvery has ended. What could
-// not be committed is kept for the next call. Otherwise a stop during a commit would lose what was
-// answered.
+// commit commits the offsets of the answered requests of each partition, up to the first unanswered
+// request. It must not be called concurrently: commitEvery calls it, and Run after commitEvery has
+// ended. Offsets that could not be committed are kept for the next call, because tracker.take
+// returns them only once: so if a stop ends a commit, Run's call makes up for it.
 func (e *Enricher) commit(ctx context.Context) error {
 	for _, record := range e.tracker.take() {
 		e.uncommitted[record.TopicPartition()] = record

@@ -7,13 +7,13 @@ import (
 )
 
 // keyed lets one job of each key (such as a mint) into a stage at a time; the others wait in order.
-// The next job finds what the one before did in the stage's cache, and often has nothing left to
-// do.
+// The next job then finds the answer to the job before it in the stage's cache, and often has
+// nothing left to do.
 type keyed struct {
 	key func(*job) pubkey.Key
 
 	mu sync.Mutex
-	// active has the keys of the jobs in the stage, each with the jobs that wait for it.
+	// active has the key of each job in the stage, with the jobs of that key that wait.
 	active map[pubkey.Key][]*job
 }
 
@@ -37,9 +37,9 @@ func (k *keyed) enter(j *job) bool {
 	return true
 }
 
-// drop removes and returns the jobs that wait for the turn of j's key, from the last one on up to
-// the first that unneeded does not report. It looks at no other: many may wait, and it is called
-// for each.
+// drop removes and returns waiting jobs of j's key. It begins with the job that came last, and ends
+// at the first job for which unneeded returns false. It does not look further, because many jobs
+// may wait and drop is called for every job that comes.
 func (k *keyed) drop(j *job, unneeded func(waiting *job) bool) (dropped []*job) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -25,7 +25,7 @@ const (
 	skipOffchainDisabled = "offchain_disabled"
 )
 
-// What answered a request instead of another read: metric labels.
+// What answered a request, or a part of it, so that no read was made: metric labels.
 const (
 	dedupMetadataAccount  = "metadata_account"
 	dedupUnresolved       = "unresolved"
@@ -79,7 +79,7 @@ func newMetrics(registerer prometheus.Registerer, queueAge func() float64) (*met
 			"mint_account", "metaplex_account", "offchain", "not_a_mint", "document_check"),
 		rpcCalls:    counter("rpc_calls_total", "Calls of getMultipleAccounts, by outcome.", "outcome", rpcOK, rpcRetryable, rpcRefused),
 		fetches:     counter("fetches_total", "Attempts to fetch off-chain metadata, by class of outcome.", "class", classes...),
-		resolutions: counter("resolutions_total", "Metadata accounts read for the mint that they name, by outcome.", "outcome", outcomes()...),
+		resolutions: counter("resolutions_total", "Metadata accounts read for the mint that they name, by outcome.", "outcome", resolutions()...),
 		skipped: counter("skipped_total", "Parts of requests not done because they are not configured, by why.", "why",
 			skipNoUpstream, skipOffchainDisabled),
 		dedup: counter("dedup_hits_total", "Parts of requests that an earlier answer or a later request covers, by what that is.", "what",

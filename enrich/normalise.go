@@ -98,8 +98,8 @@ func firstString(object map[string]any, names ...string) string {
 
 // imageOf returns the logo's URL: the first text that can be fetched among image and its other
 // names, the images of properties, and the images among properties.files. A text that is no URL
-// ("image.png", "N/A") hides nothing behind it. If nothing can be fetched, the first absolute URI
-// stands, so that the logo counts as broken, not as missing.
+// ("image.png", "N/A") is passed over. If nothing can be fetched, the first absolute URI stands, so
+// that the logo counts as broken, not as missing.
 func imageOf(document map[string]any) string {
 	properties, _ := document["properties"].(map[string]any)
 	found := ""
@@ -130,7 +130,7 @@ func imageOf(document map[string]any) string {
 }
 
 // imageTexts returns the texts that may be an image's URL: the value itself, the members of an
-// object, the elements of a list, few of each.
+// object, the first elements of a list.
 func imageTexts(value any) (texts []string) {
 	switch value := value.(type) {
 	case string:

@@ -21,20 +21,22 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// offchainStage fetches the documents behind metadata URIs. What becomes of those that cannot be
-// read is in documentchecks.go.
+// offchainStage fetches the documents behind metadata URIs. documentchecks.go has what happens to a
+// document that cannot be read.
 type offchainStage struct {
 	e      *Enricher
 	turns  *keyed
 	queues *hostqueue.Queue[*job]
 	waits  *waits
-	// fetched remembers the last document of each mint, failed the last one that could not be read.
+	// fetched remembers the last document of each mint that was read, failed the last one that
+	// could not be read.
 	fetched *lru.Cache[pubkey.Key, fetchMark]
 	failed  *lru.Cache[pubkey.Key, failMark]
 	// parsing bounds the documents parsed at once: a hostile one takes many times its size in
 	// memory.
 	parsing *semaphore.Weighted
-	// bytes is the budget of the walk over missing documents.
+	// bytes is the budget of bytes for all documents. While it is exceeded, only the walk over
+	// missing documents waits.
 	bytes byteBudget
 
 	mu     sync.Mutex
@@ -49,7 +51,8 @@ type fetchMark struct {
 	at   time.Time
 }
 
-// failMark is the fetchMark of a document that could not be read, as often in a row as failures.
+// failMark is the fetchMark of a document that could not be read; failures counts the failures in a
+// row.
 type failMark struct {
 	fetchMark
 	failures uint32
@@ -73,7 +76,7 @@ func newOffchainStage(e *Enricher) (*offchainStage, error) {
 	}
 	s.queues = hostqueue.NewPaced[*job](e.cfg.Sockets, func(host string) int {
 		if gatewayHosts[host] {
-			return max(e.cfg.Sockets/4, 1) // IPFS, and as many from Arweave
+			return max(e.cfg.Sockets/4, 1) // a quarter for IPFS, and a quarter for Arweave
 		}
 		return e.cfg.perHost
 	})
@@ -87,16 +90,17 @@ func newOffchainStage(e *Enricher) (*offchainStage, error) {
 	return s, nil
 }
 
-// submit passes j to the stage. It ends the jobs of the mint that wait there and are of no later
-// slot: the answer to j is theirs. So a mint that is asked for all the time holds a few places of
-// maxInFlight, however slow its host is. A job for which the stage has no room is put off.
+// submit passes j to the stage. It ends the waiting jobs of the same mint whose slot is not later
+// than j's: the answer to j answers them, too. So a mint that is requested all the time holds only
+// a few places of maxInFlight, however slow its host is. If the stage has no room for j, sweep puts
+// j off.
 func (s *offchainStage) submit(j *job) {
 	for _, old := range s.turns.drop(j, func(waiting *job) bool { return waiting.slot <= j.slot }) {
 		s.e.metrics.dedup.WithLabelValues(dedupOffchainReplaced).Inc()
 		s.complete(old)
 	}
-	j.room = s.e.fetcher.Groups(j.uri)
-	j.inside = s.waits.enter(j.room)
+	j.groups = s.e.fetcher.Groups(j.uri)
+	j.inside = s.waits.enter(j.groups)
 	switch {
 	case !j.inside:
 		s.mu.Lock()
@@ -107,20 +111,21 @@ func (s *offchainStage) submit(j *job) {
 	}
 }
 
-// queue queues a job; one that was tried comes first at its host, so that no attempt waits for all
-// that came since.
+// queue queues a job for a worker. A job that was tried before goes to the front of its host's
+// queue, so that its next attempt does not wait for all jobs that came since.
 func (s *offchainStage) queue(j *job) {
 	if j.queued.IsZero() {
 		j.queued = time.Now()
 	}
-	behind := j.request.GetReason() == eventspb.RequestReason_REQUEST_REASON_DOCUMENT_WALK
-	s.queues.Put(s.e.fetcher.Host(j.uri), s.e.fetcher.Groups(j.uri), j, hostqueue.Place{Behind: behind, First: j.attempts > 0})
+	background := j.request.GetReason() == eventspb.RequestReason_REQUEST_REASON_DOCUMENT_WALK
+	s.queues.Put(s.e.fetcher.Host(j.uri), s.e.fetcher.Groups(j.uri), j, hostqueue.Place{Behind: background, First: j.attempts > 0})
 }
 
-// complete ends a job that does not have its turn.
+// complete ends a job and gives back its place in the stage. If the job has its turn, finish must
+// be called instead.
 func (s *offchainStage) complete(j *job) {
 	if j.inside {
-		s.waits.leave(j.room)
+		s.waits.leave(j.groups)
 	}
 	s.e.complete(j)
 }
@@ -136,6 +141,8 @@ func (s *offchainStage) finish(j *job) {
 	}
 }
 
+// run starts Sockets workers, and sweep. If the budget of bytes is exceeded, the place of a job of
+// the walk over missing documents stays taken until the budget is kept again.
 func (s *offchainStage) run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.sweep(ctx) })
@@ -157,10 +164,10 @@ func (s *offchainStage) run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// work makes one attempt at a document, unless an earlier job's answers this one. Then it ends the
-// job, or lets it wait for the next attempt. It returns how many bytes were read, and calls told
-// with what that says of the host.
-func (s *offchainStage) work(ctx context.Context, j *job, told func(pace.Outcome)) (read int, err error) {
+// work makes one attempt at a document, unless the document of an earlier job answers this one.
+// Then it ends the job, or queues it again after a delay. It returns how many bytes were read, and
+// calls tell with the outcome of the attempt, for the pace of the host.
+func (s *offchainStage) work(ctx context.Context, j *job, tell func(pace.Outcome)) (read int, err error) {
 	if s.answered(j) {
 		s.finish(j)
 		return 0, nil
@@ -179,7 +186,7 @@ func (s *offchainStage) work(ctx context.Context, j *job, told func(pace.Outcome
 	if ctx.Err() != nil {
 		return read, ctx.Err()
 	}
-	told(outcomeOf(err, s.e.cfg.hostPatience))
+	tell(outcomeOf(err, s.e.cfg.hostPatience))
 	s.e.metrics.fetches.WithLabelValues(string(fetch.ClassOf(err))).Inc()
 	span.String("outcome", string(fetch.ClassOf(err)))
 	if err == nil {
@@ -216,15 +223,16 @@ func (s *offchainStage) fetch(ctx context.Context, uri string) (*eventspb.Offcha
 // patience; the time in the host's queue does not count, because it says nothing about the
 // document.
 //
-// If the server asks for a longer delay, it is granted within hostPatience. An attempt is not
-// counted if no request was made, because the host asked for a pause or is down for a short time.
+// If the server asks for a longer delay, it gets that delay within hostPatience. An attempt is not
+// counted if no request was made because the host asked for a pause, is busy, or has been down for
+// less than hostPatience.
 func (s *offchainStage) nextAttempt(j *job, err error) (time.Duration, bool) {
 	var failed *fetch.Error
 	if !errors.As(err, &failed) || !fetch.Retryable(err) {
 		return 0, false
 	}
 	left := s.e.cfg.hostPatience - time.Since(j.firstAttempt)
-	refused := failed.Class == fetch.ClassHostPaused || failed.Class == fetch.ClassHostDown
+	notAsked := failed.Class == fetch.ClassHostPaused || failed.Class == fetch.ClassHostDown
 	if failed.Unasked(s.e.cfg.hostPatience) && failed.DownFor < s.e.cfg.hostPatience {
 		j.attempts--
 		delay := max(failed.RetryAfter, s.e.cfg.retryDelay)
@@ -234,14 +242,16 @@ func (s *offchainStage) nextAttempt(j *job, err error) (time.Duration, bool) {
 		return 0, false
 	}
 	delay := max(s.e.cfg.retryDelay<<min(j.attempts-1, 4), failed.RetryAfter)
-	if failed.RetryAfter > 0 && !refused {
+	if failed.RetryAfter > 0 && !notAsked {
 		return delay, delay < left
 	}
-	// This includes a host that is down for longer: the documents of a dead host are soon given up.
+	// This includes a host that has been down for hostPatience or longer: the documents of a dead
+	// host are soon given up.
 	return delay, j.worked+delay < s.e.cfg.patience
 }
 
-// mayTry is how many attempts a document has. A host that is asked too fast says nothing of it.
+// mayTry returns how many attempts a document has. It has more if the host says that it is asked
+// too fast, because that says nothing about the document.
 func (s *offchainStage) mayTry(failed *fetch.Error) int {
 	if failed.Class == fetch.ClassHTTPStatus && failed.Status == http.StatusTooManyRequests {
 		return 4 * s.e.cfg.attempts
@@ -274,11 +284,11 @@ func (s *offchainStage) mark(j *job) fetchMark {
 
 // answered reports whether the document was fetched, or given up, not long ago. A document fetched
 // at an earlier slot does not answer a request of a later one: another URI may have been current in
-// between, and the fact of that one would hold. Nor does one that was taken back.
+// between, and its document would count. A document that was taken back answers nothing, either.
 func (s *offchainStage) answered(j *job) bool {
 	now, digest := s.e.now(), digestOf(j.uri)
 	if j.request.GetReason() == eventspb.RequestReason_REQUEST_REASON_RETRACTED {
-		s.fetched.Remove(j.mint) // its slot may be one that no later request reaches
+		s.fetched.Remove(j.mint) // its slot may be above all later ones, and succeed keeps the highest
 	}
 	if mark, ok := s.fetched.Get(j.mint); ok && mark.uri == digest && mark.slot >= j.slot && now.Sub(mark.at) < offchainTTL {
 		s.e.metrics.dedup.WithLabelValues(dedupOffchain).Inc()

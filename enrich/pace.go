@@ -10,14 +10,15 @@ import (
 	"github.com/mintlake/mintlake/logos/pace"
 )
 
-// outcomeOf says what a fetch tells of the pace of its host. A host that is down for patience is
-// not waited for: what waits for it fails at once, without a request.
+// outcomeOf returns what the end of a fetch means for the pace of its host. If the host has been
+// down for patience or longer, the outcome has no pause: the jobs that wait for this host then fail
+// fast, without a request.
 func outcomeOf(err error, patience time.Duration) pace.Outcome {
 	var failed *fetch.Error
 	if !errors.As(err, &failed) {
 		return pace.Outcome{Unasked: err != nil}
 	}
-	switch failed.Class { //nolint:exhaustive // all others are answers
+	switch failed.Class { //nolint:exhaustive // all other classes count as answers of the host
 	case fetch.ClassCanceled, fetch.ClassBadURL:
 		return pace.Outcome{Unasked: true}
 	case fetch.ClassHostPaused, fetch.ClassHostBusy, fetch.ClassHostDown:
@@ -36,16 +37,17 @@ func outcomeOf(err error, patience time.Duration) pace.Outcome {
 	return pace.Outcome{}
 }
 
-// byteBudget spreads bytes over time. Safe for concurrent use.
+// byteBudget is a token bucket of bytes, which holds the bytes of one second. It is safe for
+// concurrent use.
 type byteBudget struct {
 	perSecond int64
 
 	mu   sync.Mutex
-	paid time.Time // when all that was spent is within the budget
+	paid time.Time // when the bucket is full again
 }
 
-// spend takes n bytes out of the budget, and returns how long until it is kept again: 0 up to a
-// second's worth.
+// spend takes n bytes, also if the bucket has fewer. It returns how long the bucket stays below 0;
+// 0 if it had enough.
 func (b *byteBudget) spend(now time.Time, n int) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -22,8 +22,8 @@ func (e *Enricher) receivedAt() kafka.Header {
 	return kafka.Header{Key: schemas.HeaderReceivedAt, Value: strconv.AppendInt(nil, e.now().UnixMilli(), 10)}
 }
 
-// span begins the span of work on jobs. It is linked to what caused their requests: blocks of
-// ingest.
+// span begins the span of work on jobs. It is linked to the spans in which their requests were
+// written, such as that of a block of ingest.
 func (e *Enricher) span(ctx context.Context, name string, jobs ...*job) (context.Context, *tracing.Span) {
 	if e.tracer == nil {
 		return ctx, nil
@@ -59,7 +59,7 @@ func (e *Enricher) publish(ctx context.Context, facts []*eventspb.Enrichment) er
 	return nil
 }
 
-// noteExtensions counts the extensions of mints that are not known.
+// noteExtensions counts the extensions of mints that this version does not know.
 func noteExtensions(book *unknowns.Book, facts []*eventspb.Enrichment) {
 	for _, fact := range facts {
 		if mint := fact.GetMintAccount(); mint != nil {

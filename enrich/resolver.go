@@ -19,8 +19,8 @@ import (
 // one slot that is not before the request's.
 type resolverStage struct {
 	*batches
-	// mints are the mints of metadata accounts. They never change, because the account's address is
-	// derived from the mint. unresolved remembers accounts without a mint.
+	// mints maps metadata accounts to their mints. An entry never changes, because the account's
+	// address is derived from the mint. unresolved remembers the reads that found no mint.
 	mints      *lru.Cache[pubkey.Key, pubkey.Key]
 	unresolved *lru.Cache[pubkey.Key, readMark]
 }
@@ -30,19 +30,20 @@ type resolution string
 
 const (
 	resolvedMint resolution = "mint"
-	// resolvedClosed: there is no account, or only what closing leaves behind.
+	// resolvedClosed: the account does not exist, or has only what closing leaves behind.
 	resolvedClosed resolution = "closed"
-	// resolvedOtherOwner and resolvedOtherKind: it is not a metadata account, and so says nothing
-	// about a mint.
+	// resolvedOtherOwner and resolvedOtherKind: the account is not a metadata account, and so says
+	// nothing about a mint.
 	resolvedOtherOwner resolution = "other_owner"
 	resolvedOtherKind  resolution = "other_kind"
-	// resolvedMalformed: it claims to be a metadata account, but does not parse as one.
+	// resolvedMalformed: the account claims to be a metadata account, but does not parse as one.
 	resolvedMalformed resolution = "malformed"
-	// resolvedForeign: it names a mint whose metadata account has another address.
+	// resolvedForeign: the account names a mint whose metadata account has another address.
 	resolvedForeign resolution = "foreign"
 )
 
-func outcomes() []string {
+// resolutions returns all values of resolution, for the metric.
+func resolutions() []string {
 	return []string{
 		string(resolvedMint), string(resolvedClosed), string(resolvedOtherOwner), string(resolvedOtherKind), string(resolvedMalformed),
 		string(resolvedForeign),
@@ -52,6 +53,7 @@ func outcomes() []string {
 func newResolverStage(e *Enricher) (*resolverStage, error) {
 	s := &resolverStage{}
 	var err error
+	// A job of this stage reads one account, a job of the account stage two.
 	size := e.cfg.batchMints * solana.MaxAccountsPerCall / maxBatchMints
 	if s.batches, err = newBatches(e, s, "enrich metadata accounts", size, func(j *job) pubkey.Key { return j.account }); err != nil {
 		return nil, err
@@ -71,7 +73,7 @@ func (s *resolverStage) remember(account, mint pubkey.Key) { s.mints.Add(account
 func (s *resolverStage) keys(j *job) []pubkey.Key { return []pubkey.Key{j.account} }
 
 // answered reports whether j needs no read: the mint is known, or an earlier read that is not older
-// than the request found none. If so, it passes j on or ends it.
+// than the request found no mint. If so, it passes j on or ends it.
 func (s *resolverStage) answered(j *job) bool {
 	if mint, ok := s.mints.Get(j.account); ok {
 		s.e.metrics.dedup.WithLabelValues(dedupMetadataAccount).Inc()
@@ -88,15 +90,15 @@ func (s *resolverStage) answered(j *job) bool {
 	return true
 }
 
-// denied is a job whose metadata account names no mint, as an upstream says.
+// denied is a job whose metadata account names no mint according to one upstream; found says why.
 type denied struct {
 	*job
 	found resolution
 }
 
-// answer passes on the jobs whose mint was found. A mint counts however old the read is, since the
-// account can belong to no other. That there is no mint counts only if the server has reached the
-// request's slot, and if another upstream says so too.
+// answer passes on the jobs whose mint was found. A mint counts however old the read is, because
+// the account can belong to no other mint. An answer without a mint counts only if the server has
+// reached the request's slot, and if another upstream gives the same answer.
 func (s *resolverStage) answer(ctx context.Context, batch []*job, r reading) error {
 	var none []denied
 	for i, j := range batch {
@@ -117,12 +119,13 @@ func (s *resolverStage) answer(ctx context.Context, batch []*job, r reading) err
 	return s.confirm(ctx, none, r)
 }
 
-// confirm asks another upstream about the jobs for which one has found no mint. Nothing later would
-// show that this was a lie: a mint shows itself to be right, no mint does not. A job that no other
-// upstream answers is read again later, and after its patience ends as the one said.
+// confirm asks another upstream about the jobs for which the first upstream found no mint. Nothing
+// later would show that the first one lied: an account's address proves a mint, but not that there
+// is none. A job that no other upstream answers is read again later. When its patience is over, the
+// first answer counts.
 func (s *resolverStage) confirm(ctx context.Context, none []denied, r reading) error {
 	if len(none) == 0 {
-		return nil // before others, which gives the next upstream its turn
+		return nil // each call of others would give the next upstream its turn
 	}
 	others := s.e.upstreams.others(r.upstream)
 	if len(others) == 0 {
@@ -133,10 +136,11 @@ func (s *resolverStage) confirm(ctx context.Context, none []denied, r reading) e
 		keys[i] = j.account
 	}
 	var second reading
-	// One that rests may take long to fail, and others wait for the place of this call.
-	if well := slices.DeleteFunc(others, s.e.upstreams.rests); len(well) > 0 {
-		var err error // with one there are no accounts
-		if second, err = s.callOf(ctx, well, keys, r.length); err != nil && ctx.Err() != nil {
+	// An upstream that rests has failed a moment ago, and may take long to fail again. Other
+	// batches would wait for the place of this call in rpcCalls.
+	if awake := slices.DeleteFunc(others, s.e.upstreams.rests); len(awake) > 0 {
+		var err error // after an error, second.accounts is nil
+		if second, err = s.callOf(ctx, awake, keys, r.length); err != nil && ctx.Err() != nil {
 			return err
 		}
 	}

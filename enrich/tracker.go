@@ -15,13 +15,14 @@ type tracker struct {
 	partitions map[kafka.TopicPartition]*partitionLog
 }
 
-// partitionLog has the last offset read of a partition, and the records after the last one taken.
+// partitionLog has the last offset that was read of a partition, and the records that take has not
+// returned yet.
 type partitionLog struct {
 	last    int64
 	pending []*entry
 }
 
-// entry is a record that may be answered already.
+// entry is a record; done says whether it is answered.
 type entry struct {
 	record kafka.Record // without key, value and headers
 	done   bool
@@ -31,8 +32,9 @@ func newTracker() *tracker {
 	return &tracker{partitions: map[kafka.TopicPartition]*partitionLog{}}
 }
 
-// add begins a record. If its offset was seen before, the partition was lost and assigned again,
-// and reading began again at the committed offset. The earlier entries then no longer count.
+// add adds a record that is not answered yet. If its offset was seen before, the partition was lost
+// and assigned again, and reading began again at the committed offset. The earlier entries then no
+// longer count.
 func (t *tracker) add(record *kafka.Record) *entry {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -55,7 +57,7 @@ func (t *tracker) complete(e *entry) {
 }
 
 // take removes the answered records at the front of every partition, up to the first unanswered
-// one. It returns the last record that it removed from each.
+// one. For each partition, it returns the last record that it removed.
 func (t *tracker) take() []kafka.Record {
 	t.mu.Lock()
 	defer t.mu.Unlock()

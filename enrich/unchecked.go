@@ -14,8 +14,8 @@ import (
 	"github.com/mintlake/mintlake/solana/tokenaccount"
 )
 
-// maxUnchecked bounds the reads that wait for their check, about 200 bytes each. One that finds no
-// room is not checked: in a flood of new mints the checks are a sample.
+// maxUnchecked bounds the reads that wait for their check, about 200 bytes each. A read that finds
+// no room is not checked: in a flood of new mints the checks are a sample.
 const maxUnchecked = 20_000
 
 // said is what an upstream said of a mint at a slot: a digest of the facts, and one of their shape,
@@ -35,45 +35,47 @@ type noted struct {
 	// absent says that there was no mint.
 	absent bool
 	at     time.Time
-	// due is when it is looked at again; zero until it is for the first time.
+	// due is when the read is checked next. While it is zero, the read waits for its first check.
 	due time.Time
-	// against is what another upstream said later, if that differs; tries counts the looks since.
+	// against is what another upstream said later, if that differs; nil before. tries counts the
+	// checks since then that decided nothing.
 	against *said
 	tries   int
 	// contradicted says that two upstreams have said different things of one slot.
 	contradicted bool
 }
 
-// placeOf is where a read is remembered. A later read of equal shape takes its place: it replaces
-// all that the earlier one stated.
-type placeOf struct {
+// readKey is the key of a read in unchecked. A later read with an equal key replaces the earlier
+// one: its shape is equal, so it states anew all that the earlier one stated.
+type readKey struct {
 	mint     pubkey.Key
 	upstream string
 	shape    uint64
 }
 
-func (n *noted) place() placeOf { return placeOf{n.mint, n.upstream, n.shape} }
+func (n *noted) key() readKey { return readKey{n.mint, n.upstream, n.shape} }
 
 // unchecked is a bounded set of reads. Safe for concurrent use.
 type unchecked struct {
 	mu    sync.Mutex
-	reads map[placeOf]*noted
+	reads map[readKey]*noted
 }
 
-func newUnchecked() *unchecked { return &unchecked{reads: map[placeOf]*noted{}} }
+func newUnchecked() *unchecked { return &unchecked{reads: map[readKey]*noted{}} }
 
-// add remembers a read, and returns how many were missed for it: 1 if there is no room.
+// add remembers a read. missed is 1 if there is no room for it, and so it will not be checked; else
+// 0.
 func (s *unchecked) add(n *noted) (missed int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	before, known := s.reads[n.place()]
+	before, known := s.reads[n.key()]
 	switch {
 	case known && before.slot > n.slot:
 		return 0
 	case !known && len(s.reads) >= maxUnchecked:
 		return 1
 	}
-	s.reads[n.place()] = n
+	s.reads[n.key()] = n
 	return 0
 }
 
@@ -83,7 +85,7 @@ func (s *unchecked) putBack(n *noted, due time.Time) {
 	s.add(n)
 }
 
-// hurry makes all reads of an upstream due.
+// hurry makes all reads of an upstream due now. A nil set has none.
 func (s *unchecked) hurry(upstream string, now time.Time) {
 	if s == nil {
 		return
@@ -97,17 +99,18 @@ func (s *unchecked) hurry(upstream string, now time.Time) {
 	}
 }
 
-// take removes and returns reads that one call can check, the oldest first: of one upstream, all
-// new or all of one difference. New ones are due if they were made before readBefore, others by
-// their own time. It drops those from before tooOld and returns their number.
+// take removes and returns reads that are due and that one call can check, the oldest first. All of
+// them are of one upstream, and either all are new, or all differ from one other upstream. A new
+// read is due if it was made at readBefore or earlier, any other read when its own time has come.
+// take also drops the reads that were made before tooOld, and returns their number as missed.
 func (s *unchecked) take(readBefore, now, tooOld time.Time) (batch []*noted, missed int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var due []*noted
-	for place, n := range s.reads {
+	for key, n := range s.reads {
 		switch {
 		case n.at.Before(tooOld):
-			delete(s.reads, place)
+			delete(s.reads, key)
 			missed++
 		case n.due.IsZero() && !n.at.After(readBefore), !n.due.IsZero() && !n.due.After(now):
 			due = append(due, n)
@@ -119,7 +122,7 @@ func (s *unchecked) take(readBefore, now, tooOld time.Time) (batch []*noted, mis
 			continue
 		}
 		batch = append(batch, n)
-		delete(s.reads, n.place())
+		delete(s.reads, n.key())
 		if len(batch) == maxBatchMints || n.length > firstRead {
 			break
 		}
@@ -127,18 +130,20 @@ func (s *unchecked) take(readBefore, now, tooOld time.Time) (batch []*noted, mis
 	return batch, missed
 }
 
-// together returns whether one call can check both.
+// together reports whether one call can check both reads.
 func together(a, b *noted) bool {
 	return a.upstream == b.upstream && a.length == b.length && a.length <= firstRead && (a.against == nil) == (b.against == nil) &&
 		(a.against == nil || a.against.upstream == b.against.upstream)
 }
 
-// digests are of this process only, so that no upstream can make two answers of one digest.
+// seed makes digests different in each process, so that no upstream can make two answers with one
+// digest.
 var seed = maphash.MakeSeed()
 
-// digest returns a digest of facts, whatever their slot, and one without amounts: supply, and the
-// values inside extensions. A later read replaces amounts. It does not replace what it does not
-// state, such as an extension or metadata.
+// digest returns two digests of facts, both without slot and upstream: whole covers everything,
+// shape all but amounts, which are the supply and the values inside extensions. They are kept apart
+// because a later read replaces amounts, but not what it does not state, such as an extension or
+// metadata.
 func digest(facts []*eventspb.Enrichment) (whole, shape uint64) {
 	var all, plain maphash.Hash
 	all.SetSeed(seed)

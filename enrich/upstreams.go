@@ -21,16 +21,17 @@ import (
 const (
 	// leftOut is how long an upstream that was found lying is not asked.
 	leftOut = 5 * time.Minute
-	// firstRest is how long an upstream is not asked after a failure. It doubles with each in a
-	// row, up to longestRest.
+	// firstRest is how long an upstream rests after a failure: it is asked only after all others.
+	// The rest doubles with each further failure in a row, up to longestRest.
 	firstRest, longestRest = 500 * time.Millisecond, 30 * time.Second
 )
 
 // Upstream is one server that accounts are read from.
 type Upstream struct {
-	// Name is its host: metric label, and Enrichment.upstream.
+	// Name is the server's host. It is a metric label, and facts carry it as Enrichment.upstream.
 	Name string
-	// RPC makes one attempt, unless the upstream is the only one.
+	// RPC must make only one attempt at each call, so that the next upstream is asked soon. If
+	// there is no other upstream, it may repeat failed calls.
 	RPC RPC
 }
 
@@ -44,31 +45,33 @@ type UpstreamsDeps struct {
 	Clock func() time.Time
 }
 
-// Upstreams reads accounts from several servers in turn, and remembers which said what. A server
-// that fails rests, one that is far behind is passed over, and one that was found lying is left out
-// for a while, unless no other is left. Safe for concurrent use.
+// Upstreams reads accounts from several servers in turn, and remembers which server said what. A
+// server that fails rests, one that is far behind is passed over, and one that was found lying is
+// left out for a while, unless no other is left. Safe for concurrent use.
 type Upstreams struct {
 	bounds  *bounds.Bounds
 	logger  *slog.Logger
 	now     func() time.Time
 	metrics *upstreamMetrics
-	// unchecked are the reads that no other upstream has confirmed; nil with one upstream.
+	// unchecked are the reads that no other upstream has confirmed yet; nil if there is only one
+	// upstream.
 	unchecked *unchecked
 
 	mu   sync.Mutex
 	all  []*upstream
-	next int
+	next int // the index in all of the upstream whose turn it is
 }
 
 type upstream struct {
 	Upstream
-	failures   int // in a row
-	restsUntil time.Time
-	outUntil   time.Time
+	failures   int       // in a row
+	restsUntil time.Time // because it failed
+	outUntil   time.Time // because it was found lying
 }
 
-// reading is the answer to one call of getMultipleAccounts: for each job in turn, as many accounts
-// as the stage asks for. length is how many bytes of each account were asked for.
+// reading is the answer to one call of getMultipleAccounts. accounts has the accounts in the order
+// of the keys, nil for one that does not exist. length is how many bytes of each account were asked
+// for.
 type reading struct {
 	upstream string
 	slot     uint64
@@ -97,7 +100,8 @@ func NewUpstreams(deps UpstreamsDeps) (*Upstreams, error) {
 	return u, err
 }
 
-// upstreamsOf returns upstreams, or else the one server; nil if both are nil.
+// upstreamsOf returns upstreams if it is not nil, or else Upstreams of the one server rpc; nil if
+// rpc is nil, too.
 func upstreamsOf(upstreams *Upstreams, rpc RPC, now func() time.Time) (*Upstreams, error) {
 	if upstreams != nil || rpc == nil {
 		return upstreams, nil
@@ -105,10 +109,10 @@ func upstreamsOf(upstreams *Upstreams, rpc RPC, now func() time.Time) (*Upstream
 	return NewUpstreams(UpstreamsDeps{Upstreams: []Upstream{{RPC: rpc}}, Clock: now})
 }
 
-// head reads the first bytes of accounts, length of each, from the first of some upstreams that is
-// well, and counts the outcome in calls.
-func (u *Upstreams) head(ctx context.Context, some []*upstream, keys []pubkey.Key, level solana.Commitment, length uint64, calls *prometheus.CounterVec) (reading, error) {
-	r, err := u.read(ctx, some, keys, solana.AccountOptions{Commitment: level, DataSlice: &solana.DataSlice{Length: length}})
+// readStart reads the first length bytes of each account, as read does, and counts the outcome in
+// calls.
+func (u *Upstreams) readStart(ctx context.Context, toAsk []*upstream, keys []pubkey.Key, level solana.Commitment, length uint64, calls *prometheus.CounterVec) (reading, error) {
+	r, err := u.read(ctx, toAsk, keys, solana.AccountOptions{Commitment: level, DataSlice: &solana.DataSlice{Length: length}})
 	outcome := rpcRefused
 	switch {
 	case err == nil:
@@ -120,12 +124,13 @@ func (u *Upstreams) head(ctx context.Context, some []*upstream, keys []pubkey.Ke
 	return r, err
 }
 
-// read reads accounts from the first of some upstreams. If that fails, or says what cannot be, it
-// asks the others in turn. An answer that is far behind counts only if there is no better one.
-func (u *Upstreams) read(ctx context.Context, some []*upstream, keys []pubkey.Key, opts solana.AccountOptions) (reading, error) {
+// read asks the upstreams toAsk, one after the other, until one of them answers and is not far
+// behind the others. If all answers are far behind, the one of the highest slot counts. If there is
+// no answer, read returns an error that is not retryable, if there was one, or else the last error.
+func (u *Upstreams) read(ctx context.Context, toAsk []*upstream, keys []pubkey.Key, opts solana.AccountOptions) (reading, error) {
 	var behind reading
 	var refused, last error
-	for _, one := range some {
+	for _, one := range toAsk {
 		r, err := u.ask(ctx, one, keys, opts)
 		switch {
 		case err == nil && !u.bounds.Behind(one.Name, r.slot):
@@ -148,13 +153,14 @@ func (u *Upstreams) read(ctx context.Context, some []*upstream, keys []pubkey.Ke
 	return reading{}, last
 }
 
-// order returns the upstreams to ask: those that are well in turn, then those that rest. One that
-// was found lying is asked only if there is no other.
+// order returns the upstreams in the order in which to ask them: first those that do not rest, then
+// those that rest. At each call another upstream has its turn to be the first. Upstreams that were
+// found lying are returned only if there is no other.
 func (u *Upstreams) order() []*upstream {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	now := u.now()
-	var well, resting, out []*upstream
+	var awake, resting, out []*upstream
 	for i := range u.all {
 		switch one := u.all[(u.next+i)%len(u.all)]; {
 		case now.Before(one.outUntil):
@@ -162,32 +168,33 @@ func (u *Upstreams) order() []*upstream {
 		case now.Before(one.restsUntil):
 			resting = append(resting, one)
 		default:
-			well = append(well, one)
+			awake = append(awake, one)
 		}
 	}
 	u.next = (u.next + 1) % len(u.all)
-	if well = append(well, resting...); len(well) > 0 {
-		return well
+	if awake = append(awake, resting...); len(awake) > 0 {
+		return awake
 	}
 	return out
 }
 
-// ask asks one upstream.
+// ask reads accounts from one upstream. An answer at a slot that cannot be true is an error. ask
+// lets the upstream rest if it fails.
 func (u *Upstreams) ask(ctx context.Context, one *upstream, keys []pubkey.Key, opts solana.AccountOptions) (reading, error) {
 	slot, accounts, err := one.RPC.GetMultipleAccounts(ctx, keys, opts)
 	if err == nil && len(accounts) != len(keys) {
 		err = fmt.Errorf("%w: %d accounts for %d keys", solana.ErrMalformed, len(accounts), len(keys))
 	}
 	if err == nil {
-		if no := u.bounds.Read(one.Name, slot); no != nil {
-			err = fmt.Errorf("getMultipleAccounts: %w: %w", solana.ErrMalformed, no)
-			if !errors.Is(no, bounds.ErrAhead) {
+		if impossible := u.bounds.Read(one.Name, slot); impossible != nil {
+			err = fmt.Errorf("getMultipleAccounts: %w: %w", solana.ErrMalformed, impossible)
+			if !errors.Is(impossible, bounds.ErrAhead) { // else the other upstreams may all be behind
 				u.lied(one, "it said that it had reached a slot that no chain can have reached")
 			}
 		}
 	}
 	if ctx.Err() == nil {
-		u.report(one, err)
+		u.noteOutcome(one, err)
 	}
 	if err != nil {
 		return reading{}, err
@@ -199,7 +206,9 @@ func (u *Upstreams) ask(ctx context.Context, one *upstream, keys []pubkey.Key, o
 	return r, nil
 }
 
-func (u *Upstreams) report(one *upstream, err error) {
+// noteOutcome lets an upstream rest after a failed call. If there is only one upstream, it never
+// rests, because no other one could be asked meanwhile.
+func (u *Upstreams) noteOutcome(one *upstream, err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if err == nil || len(u.all) == 1 {
@@ -214,14 +223,15 @@ func (u *Upstreams) count(outcome string, n int) {
 	u.metrics.checks.WithLabelValues(outcome).Add(float64(n))
 }
 
-// others returns the upstreams that may be asked beside those named, in turn.
+// others returns the upstreams in the order in which to ask them, without those named and those
+// that are left out.
 func (u *Upstreams) others(names ...string) []*upstream {
 	return slices.DeleteFunc(u.order(), func(one *upstream) bool {
 		return slices.Contains(names, one.Name) || u.isOut(one)
 	})
 }
 
-// named returns an upstream, also if it is left out; nil if there is none of the name.
+// named returns the upstream of a name, also if it is left out; nil if there is none.
 func (u *Upstreams) named(name string) *upstream {
 	for _, one := range u.all {
 		if one.Name == name {
@@ -231,31 +241,32 @@ func (u *Upstreams) named(name string) *upstream {
 	return nil
 }
 
+// isOut reports whether an upstream is left out now.
 func (u *Upstreams) isOut(one *upstream) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.now().Before(one.outUntil)
 }
 
-// rests returns whether an upstream failed a moment ago.
+// rests reports whether an upstream rests now, because it failed a moment ago.
 func (u *Upstreams) rests(one *upstream) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.now().Before(one.restsUntil)
 }
 
-// lied leaves an upstream out that was found lying, if another one is left. What was read from it
-// and not confirmed is checked at once.
+// lied leaves out an upstream that was found lying, unless no other upstream is left. It makes the
+// reads from this upstream due that were not confirmed yet.
 func (u *Upstreams) lied(one *upstream, why string) {
 	u.metrics.lies.WithLabelValues(one.Name).Inc()
 	if len(u.others(one.Name)) == 0 {
 		return
 	}
 	u.mu.Lock()
-	again := u.now().Before(one.outUntil)
+	already := u.now().Before(one.outUntil)
 	one.outUntil = u.now().Add(leftOut)
 	u.mu.Unlock()
-	if !again {
+	if !already {
 		u.logger.Error("an upstream was found lying and is left out: what was read from it is read again at others", "upstream", one.Name, "why", why, "for", leftOut)
 	}
 	u.unchecked.hurry(one.Name, u.now())

@@ -2,24 +2,25 @@ package enrich
 
 import "sync"
 
-// waits bounds the jobs in the off-chain stage. Each holds a place of maxInFlight. Without a bound,
-// the jobs of one slow server could take all places, and no other request would be read.
+// waits bounds the jobs in the off-chain stage. Each job holds one of the places that
+// Config.maxInFlight allows. Without a bound, the jobs of one slow server could take all places,
+// and no other request would be read.
 type waits struct {
-	// One group holds at most each. From many on, a job is let in only if its groups hold fewer
-	// than few. There are never more than most.
-	each, few, many, most int
+	// perGroup bounds the jobs of one group. While there are crowded jobs or more in all,
+	// perGroupCrowded bounds the jobs of a group instead. limit bounds all jobs.
+	perGroup, perGroupCrowded, crowded, limit int
 
 	mu     sync.Mutex
 	jobs   int
 	groups map[string]int // how many jobs each group has
 }
 
-// newWaits lets one group hold a tenth of the places, and all jobs half of them. A further quarter
-// is for groups that hold less than a thousandth, so that many slow servers together do not keep
-// the others out.
+// newWaits lets one group hold a tenth of the places, and all groups together half of them. A
+// further quarter of the places is only for groups that hold less than a thousandth, so that many
+// slow servers together do not keep other servers out.
 func newWaits(maxInFlight int) *waits {
 	return &waits{
-		each: max(maxInFlight/10, 1), few: max(maxInFlight/1000, 1), many: max(maxInFlight/2, 1), most: max(3*maxInFlight/4, 1),
+		perGroup: max(maxInFlight/10, 1), perGroupCrowded: max(maxInFlight/1000, 1), crowded: max(maxInFlight/2, 1), limit: max(3*maxInFlight/4, 1),
 		groups: map[string]int{},
 	}
 }
@@ -29,11 +30,11 @@ func newWaits(maxInFlight int) *waits {
 func (w *waits) enter(groups []string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.jobs >= w.most {
+	if w.jobs >= w.limit {
 		return false
 	}
 	for _, group := range groups {
-		if n := w.groups[group]; n >= w.each || n >= w.few && w.jobs >= w.many {
+		if n := w.groups[group]; n >= w.perGroup || n >= w.perGroupCrowded && w.jobs >= w.crowded {
 			return false
 		}
 	}

@@ -36,23 +36,24 @@ type Config struct {
 	// Endpoints are http(s) URLs of JSON-RPC servers that serve getProgramAccounts of the token
 	// programs; at least one.
 	Endpoints []string
-	// Kinds of accounts; default all.
+	// Kinds names the kinds of accounts to read; default all.
 	Kinds []string
 	// Cuts is how many bytes of a field cut a kind into shards at the start: 0 makes one shard, 1
 	// (the default) 256, 2 65,536. Unused with Paged.
 	Cuts *int
 	// Paged asks for pages with getProgramAccountsV2.
 	Paged bool
-	// PageLimit is the accounts of a page, at most 10,000, which is the default.
+	// PageLimit is how many accounts a page has at most. The default, 10,000, is also the maximum.
 	PageLimit int
-	// Concurrency is the requests in flight. Default 4.
+	// Concurrency is how many requests are in flight at once. Default 4.
 	Concurrency int
 	// RequestsPerSecond bounds the requests' rate; 0 = unbounded.
 	RequestsPerSecond float64
 	// attempts is how often one request is tried before the run gives up. Default 8. A request
 	// whose answer seems too large is tried largeAttempts times at most; then its shard is cut.
 	attempts int
-	// firstPause is the pause before the second try; it doubles up to 30 s. Default 500 ms.
+	// firstPause is the pause before the second try. It doubles with each further try, up to 30 s.
+	// Default 500 ms.
 	firstPause time.Duration
 	// idleTimeout is how long a server may be silent inside an answer. Default 1 min.
 	idleTimeout time.Duration
@@ -115,15 +116,15 @@ func checkPageLimit(limit int) error {
 // Deps are a reader's collaborators.
 type Deps struct {
 	Producer kafka.RecordProducer
-	// Bounds say which slots a server can have reached; nil knows only the clock.
+	// Bounds says which slots a server can have reached; nil checks them against the clock alone.
 	Bounds *bounds.Bounds
 	Logger *slog.Logger
 }
 
 // Summary is what a run has done, with the earlier runs that it continues.
 type Summary struct {
-	// Accounts counts the accounts read and Records the records written, in earlier runs too. What
-	// was read again after a kill counts once.
+	// Accounts counts the accounts read and Records the records written, in earlier runs too. An
+	// account that was read again after a kill counts once.
 	Accounts int64
 	Records  int64
 	// FirstSlot and LastSlot bound the slots of the answers.
@@ -181,10 +182,11 @@ func (r *Reader) Run(ctx context.Context) (Summary, error) {
 	return r.summary(), nil
 }
 
-// Complete returns whether err is Run's answer when everything was read before.
+// Complete reports whether err is the error of Run that says that an earlier run has read
+// everything.
 func Complete(err error) bool { return errors.Is(err, errComplete) }
 
-// Progress may be called at any time.
+// Progress returns how far the run is. It may be called at any time.
 func (r *Reader) Progress() bootstrap.Progress {
 	p := bootstrap.Progress{Items: r.items.Load(), Records: r.records.Load(), Retries: r.retries.Load()}
 	p.Note, _ = r.note.Load().(string)
@@ -273,16 +275,16 @@ func (r *Reader) fetch(ctx context.Context, req *request, turn int) (progress, e
 		r.records.Add(int64(records))
 	})
 	upstream := solana.Host(r.client.endpoint(turn))
-	believed := false
-	believe := func(slot uint64) error { // an answer has one slot
-		if believed {
+	checked := false
+	checkSlot := func(slot uint64) error { // once, because an answer has one slot
+		if checked {
 			return nil
 		}
-		believed = true
+		checked = true
 		return r.deps.Bounds.Read(upstream, slot)
 	}
 	answer, err := r.client.do(ctx, turn, req, func(slot uint64, a *account) error {
-		if err := believe(slot); err != nil {
+		if err := checkSlot(slot); err != nil {
 			return err
 		}
 		r.items.Add(1)
@@ -298,7 +300,7 @@ func (r *Reader) fetch(ctx context.Context, req *request, turn int) (progress, e
 		return nil
 	})
 	if err == nil {
-		err = believe(answer.slot)
+		err = checkSlot(answer.slot) // not checked yet if there were no accounts
 	}
 	if err != nil {
 		return progress{}, err

@@ -19,8 +19,8 @@ import (
 	"github.com/mintlake/mintlake/solana"
 )
 
-// client makes requests whose answers are read as a stream. solana's client reads whole
-// answers, which is right everywhere else: an answer of getProgramAccounts can be gigabytes.
+// client makes requests whose answers are read as a stream. The client of package solana reads
+// whole answers, but an answer of getProgramAccounts can have gigabytes.
 type client struct {
 	http      *http.Client
 	endpoints []string
@@ -29,7 +29,7 @@ type client struct {
 }
 
 func newClient(cfg Config) *client {
-	transport := http.DefaultTransport.(*http.Transport).Clone() // net/http's own
+	transport := http.DefaultTransport.(*http.Transport).Clone() // net/http sets this type
 	transport.MaxIdleConnsPerHost = cfg.Concurrency
 	transport.ResponseHeaderTimeout = firstByteTimeout
 	c := &client{endpoints: cfg.Endpoints, idle: cfg.idleTimeout, pace: pause.Evenly(cfg.RequestsPerSecond), http: &http.Client{
@@ -59,10 +59,10 @@ var errConnection = errors.New("connection failed")
 // request is one call of getProgramAccounts or its paged form.
 type request struct {
 	kind   kind
-	path   []byte
+	path   []byte // of the shard
 	paged  bool
-	limit  int
-	cursor string
+	limit  int    // of the accounts, if paged
+	cursor string // the place of the page, if paged; empty for the first one
 }
 
 type requestConfig struct {
@@ -77,7 +77,7 @@ type requestConfig struct {
 
 func (r *request) body() ([]byte, error) {
 	method, config := "getProgramAccounts", requestConfig{
-		// Finalized: what is written here is never taken back.
+		// Finalized: no fork can undo what is read.
 		Encoding: "base64", Commitment: "finalized", WithContext: true, Filters: r.kind.filtersOf(r.path), DataSlice: r.kind.slice,
 	}
 	if r.paged {
@@ -138,8 +138,9 @@ type cutOffError struct{ err error }
 func (e *cutOffError) Error() string { return "answer cut off: " + e.err.Error() }
 func (e *cutOffError) Unwrap() error { return e.err }
 
-// refused returns the error of an answer whose status is not OK. The status counts before the body,
-// unless that says that the answer would be too large.
+// refused returns the error of an answer whose status is not OK. It is that of the status, unless
+// the body has an error that says that the answer would be too large. A 429 is always one of the
+// status.
 func refused(resp *http.Response) error {
 	err := solana.Refused(resp)
 	var status *solana.HTTPError
@@ -161,6 +162,7 @@ func broken(ctx context.Context, endpoint string, err error) error {
 	return fmt.Errorf("%w: %s: %w", errConnection, solana.Redact(endpoint), scrub(err))
 }
 
+// scrub takes the URL out of an error of net/http.
 func scrub(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -169,7 +171,7 @@ func scrub(err error) error {
 	return err
 }
 
-// timedOut returns whether the server took too long: the request may be too large for it.
+// timedOut reports whether the server took too long: the request may be too large for it.
 func timedOut(err error) bool {
 	var n net.Error
 	return errors.Is(err, errSilent) || errors.As(err, &n) && n.Timeout()
@@ -194,5 +196,5 @@ func (w *watched) Read(p []byte) (int, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return n, w.explain(err)
 	}
-	return n, err // nil or io.EOF, which readers compare
+	return n, err // nil, or io.EOF, which must not be wrapped
 }

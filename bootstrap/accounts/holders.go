@@ -21,7 +21,7 @@ import (
 type Balance struct {
 	Owner  pubkey.Key
 	Amount uint64
-	// State is nil of what the tables know.
+	// State is nil in a Balance that comes from Known.
 	State *tokenaccount.State
 }
 
@@ -33,9 +33,9 @@ type Known interface {
 	Balances(ctx context.Context, mint pubkey.Key) (map[pubkey.Key]Balance, error)
 }
 
-// Holders reads all token accounts of single mints: a base, from which the holders of a mint are
-// whole. It uses Endpoints, PageLimit, RequestsPerSecond and the waits of its Config. It reads one
-// mint at a time.
+// Holders reads all token accounts of a mint. Such a read is a base: from it on, all holders of the
+// mint are known. Holders uses Endpoints, PageLimit, RequestsPerSecond and the waits of its Config.
+// It reads one mint at a time.
 type Holders struct {
 	repeater
 	deps   Deps
@@ -59,9 +59,11 @@ func NewHolders(cfg Config, deps Deps, known Known) (*Holders, error) {
 
 // Base is one read of a mint's accounts.
 type Base struct {
-	// FirstSlot and Slot are the lowest and the highest slot of the pages; the same without pages.
+	// FirstSlot and Slot are the lowest and the highest slot of the pages. Without pages, both are
+	// the slot of the answer.
 	FirstSlot, Slot uint64
-	// Accounts counts the accounts that were read, Closed those that were known and are no more.
+	// Accounts counts the accounts that were read, Closed those that were known and no longer
+	// exist.
 	Accounts, Closed int
 }
 
@@ -107,8 +109,8 @@ func notKnown(ok bool) error {
 	return ErrUnknownMint
 }
 
-// accountFilters are those for all accounts of a mint. Accounts of the Token program have one
-// length; those of Token-2022 have any.
+// accountFilters returns the filters for all token accounts of a mint. Token accounts of the Token
+// program have one length, those of Token-2022 have any.
 func accountFilters(program, mint pubkey.Key) []solana.Filter {
 	filters := []solana.Filter{solana.Equals(accountMintField, mint[:]...)}
 	if program == tokenaccount.ProgramToken {
@@ -117,8 +119,8 @@ func accountFilters(program, mint pubkey.Key) []solana.Filter {
 	return filters
 }
 
-// balanceOf reads a token account; false if the account is not open, or is none. A server that
-// sends accounts that were not asked for is not believed.
+// balanceOf reads a token account; false if the account is not open, or is no token account. An
+// account of another program or mint is an error, because it was not asked for.
 func balanceOf(program, mint pubkey.Key, a *account) (Balance, bool, error) {
 	switch {
 	case len(a.data) < accountLength || len(a.data) > accountLength && a.data[accountLength] != accountTypeToken:
@@ -135,9 +137,10 @@ func balanceOf(program, mint pubkey.Key, a *account) (Balance, bool, error) {
 	}, true, nil
 }
 
-// baseOf returns the facts of a read by slot: each account that it has, at the slot of its page;
-// and as closed, each that is known and that it does not have. Those are closed at the lowest slot,
-// so that what a block did to one of them while the pages were read comes behind.
+// baseOf returns the facts of a read, by their slot, and how many accounts are closed. An account
+// that was found has the slot of its page. An account that is known and was not found is closed at
+// the lowest slot of the read, so that what blocks did to it while the pages were read comes after
+// that. The place MaxUint64 is the end of a slot.
 func baseOf(found *scan, known map[pubkey.Key]Balance) (facts map[uint64][]*eventspb.BalanceChange, closed int) {
 	facts = map[uint64][]*eventspb.BalanceChange{}
 	add := func(slot uint64, change *eventspb.BalanceChange) { facts[slot] = append(facts[slot], change) }
@@ -171,7 +174,7 @@ func stateOf(b Balance) *eventspb.BalanceState {
 // baseRecord is how many accounts a record has: some 300 KB.
 const baseRecord = 2000
 
-// write makes the facts durable, and then a record that says that they are all.
+// write makes the facts durable, and then a record that says that the read is whole.
 func (h *Holders) write(ctx context.Context, mint, program pubkey.Key, found *scan, facts map[uint64][]*eventspb.BalanceChange) error {
 	message := func(slot uint64) *eventspb.BalanceChanges {
 		return &eventspb.BalanceChanges{Slot: slot, Mint: mint.Bytes(), Program: program.Bytes(), IsRead: true}

@@ -28,16 +28,17 @@ func AllKinds() []string {
 	return []string{KindToken, KindToken2022, KindToken2022Plain, KindMetaplex}
 }
 
-// kind is how one kind of accounts is asked for.
+// kind says how to request one kind of accounts.
 type kind struct {
 	name    string
 	program pubkey.Key
 	// filters are the same for all shards. A node takes at most four filters; the shard adds at
 	// most two.
 	filters []solana.Filter
-	slice   *solana.DataSlice
-	// steps are the bytes by which shards are cut, in this order. Each cuts a shard into 256. The
-	// bytes of one field make one memcmp.
+	// slice is the part of each account that is read; nil for the whole account.
+	slice *solana.DataSlice
+	// steps are the bytes by which shards are cut, in this order. Each step cuts a shard into 256.
+	// The bytes of one field make one memcmp filter.
 	steps []step
 }
 
@@ -105,7 +106,8 @@ func kindOf(name string) (kind, error) {
 	}
 }
 
-// filtersOf returns the filters for the shard at path, which has one byte for each step taken.
+// filtersOf returns the filters for the shard at path, which has one byte for each step by which
+// the shard was cut.
 func (k *kind) filtersOf(path []byte) []solana.Filter {
 	filters := append([]solana.Filter{}, k.filters...)
 	prefixes := map[int][]byte{}
@@ -126,7 +128,7 @@ func (k *kind) filtersOf(path []byte) []solana.Filter {
 // shard is a set of accounts that one request asks for. Its JSON is part of the progress file.
 type shard struct {
 	Kind string `json:"kind"`
-	// Path is the bytes of the steps taken, in hexadecimal.
+	// Path has the value of one byte for each step by which the shard was cut, in hexadecimal.
 	Path string `json:"path,omitempty"`
 	// Cursor is the place after the last page that is durable; only in the paged form.
 	Cursor string `json:"cursor,omitempty"`

@@ -13,7 +13,7 @@ import (
 	"github.com/mintlake/mintlake/solana/tokenaccount"
 )
 
-// Tables is Known from ClickHouse.
+// Tables is a Known that reads the tables in ClickHouse.
 type Tables struct {
 	conn     driver.Conn
 	database string
@@ -68,7 +68,7 @@ func (t *Tables) Above(ctx context.Context, usd float64) ([]pubkey.Key, error) {
 	return t.mints(ctx, "WHERE daily_volume_usd >= ? ORDER BY mint", usd)
 }
 
-// mints returns mints by a clause about their volume.
+// mints returns the mints that a clause of SQL about their volume selects.
 func (t *Tables) mints(ctx context.Context, clause string, args ...any) ([]pubkey.Key, error) {
 	var mints []pubkey.Key
 	err := clickhouse.Each(ctx, t.conn, func(rows driver.Rows) error {

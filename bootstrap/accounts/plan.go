@@ -17,8 +17,9 @@ const planFormat = 1
 // errComplete is returned if every shard was read by an earlier run.
 var errComplete = errors.New("the bootstrap is complete: --restart begins anew")
 
-// saveEvery is the least time between two writes of the progress file: with many small shards they
-// would be most of the work. After a kill, the shards finished since the last one are read again.
+// saveEvery is the least time between two writes of the progress file: with many small shards, the
+// writes would be most of the work. After a kill, the shards that were finished since the last
+// write are read again.
 const saveEvery = 300 * time.Millisecond
 
 // saved is the progress file.
@@ -44,13 +45,14 @@ type plan struct {
 
 	mu    sync.Mutex
 	state saved
-	// busy is how many shards are being read. All shards before from are being read or are done.
+	// busy is how many shards are being read. from is an index in state.Shards: all shards before
+	// it are being read or are done.
 	busy, from int
 	savedAt    time.Time
 }
 
-// loadPlan loads the plan of the last run, or makes one. It refuses a plan of other settings: its
-// shards would mean something else.
+// loadPlan loads the plan of the last run, or makes a new one. It refuses the plan of a run with
+// other settings, because these need other shards.
 func loadPlan(cfg Config, file *bootstrap.StateFile) (*plan, error) {
 	p := &plan{file: file}
 	found, err := file.Load(&p.state)
@@ -113,8 +115,8 @@ func newState(cfg Config) saved {
 	return state
 }
 
-// next returns a shard that nobody reads, or nil if there is none now. more is false when all are
-// done.
+// next returns a shard that no worker reads yet, or nil if there is none now. more is false when
+// all shards are done.
 func (p *plan) next() (s *shard, more bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -161,8 +163,8 @@ func (p *plan) advance(s *shard, step progress) error {
 	return p.saveLocked()
 }
 
-// cut replaces a shard that is too large for the server by its parts. It returns false if it cannot
-// be cut further.
+// cut replaces a shard that is too large for the server by its parts. It returns false if the shard
+// cannot be cut further.
 func (p *plan) cut(s *shard) bool {
 	parts := s.cut()
 	if parts == nil {

@@ -17,9 +17,9 @@ import (
 // Codes of a node's refusals that concern getProgramAccounts (agave's
 // rpc-client-types/src/custom_error.rs, JSON-RPC 2.0).
 const (
-	// codeScanError is a scan of more than the node allows.
+	// codeScanError says that the request would scan more accounts than the node allows.
 	codeScanError = -32012
-	// codeInvalidRequest is what providers answer to a request that costs too much.
+	// codeInvalidRequest is the answer of providers to a request that costs too much.
 	codeInvalidRequest = -32600
 )
 
@@ -29,7 +29,7 @@ type writeError struct{ err error }
 func (e *writeError) Error() string { return e.err.Error() }
 func (e *writeError) Unwrap() error { return e.err }
 
-// tooLarge returns whether the server refuses an answer of this size, or seems unable to send it.
+// tooLarge reports whether the server refuses an answer of this size, or seems unable to send it.
 func tooLarge(err error) bool {
 	var rpc *solana.RPCError
 	if errors.As(err, &rpc) {
@@ -47,7 +47,7 @@ func tooLarge(err error) bool {
 // minutes.
 const largeAttempts = 3
 
-// hopeless returns whether the same request will never be answered, by any server of this kind.
+// hopeless reports whether it is of no use to make the same request again at the same server.
 func hopeless(err error) bool {
 	var write *writeError
 	if errors.As(err, &write) || errors.Is(err, errNoContext) || errors.Is(err, context.Canceled) {
@@ -61,7 +61,7 @@ func hopeless(err error) bool {
 	if errors.As(err, &status) {
 		return !solana.Retryable(err)
 	}
-	return false // the connection, or an answer cut off
+	return false // the connection failed, or the answer was cut off
 }
 
 // persist makes a request until it succeeds: see repeat.
@@ -73,7 +73,7 @@ func (r *Reader) persist(ctx context.Context, req *request, turn int) (step prog
 	return step, err
 }
 
-// repeater makes requests again.
+// repeater repeats requests that fail.
 type repeater struct {
 	cfg     Config
 	logger  *slog.Logger

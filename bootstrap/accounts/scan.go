@@ -9,11 +9,11 @@ import (
 	"github.com/mintlake/mintlake/solana"
 )
 
-// scan is what a server has of a mint. With pages, each was read at a slot of its own, while the
-// chain went on.
+// scan has the open token accounts of a mint. With pages, each page has a slot of its own, because
+// the chain goes on between two pages.
 type scan struct {
 	accounts map[pubkey.Key]readBalance
-	// first and last are the lowest and the highest slot of a page.
+	// first and last are the lowest and the highest slot of the pages.
 	first, last uint64
 }
 
@@ -27,9 +27,10 @@ const (
 	// maxScanned bounds the accounts of a mint, some 200 bytes each in memory. Mainnet's largest
 	// mint has some ten million.
 	maxScanned = 50_000_000
-	// maxBarren bounds the pages in a row that have no new account. With filters, servers send
-	// pages without any; one that does so for ever must not hold the read up.
-	maxBarren = 1000
+	// maxWithoutNew bounds the pages in a row that have no new account. With filters, servers also
+	// send pages without any account. A server that sends only such pages must not hold up the read
+	// for ever.
+	maxWithoutNew = 1000
 )
 
 // read reads the accounts of a mint in pages, which large mints need, or in one answer if the
@@ -53,8 +54,8 @@ func (h *Holders) read(ctx context.Context, program, mint pubkey.Key) (*scan, er
 	return h.pages(ctx, req, mint)
 }
 
-// notOffered reports whether a server refuses pages as such: it does not know the method, forbids
-// it, or tells no slot.
+// notOffered reports whether err means that the servers offer no pages at all: they do not know the
+// method, forbid it, or tell no slot.
 func notOffered(err error) bool {
 	var write *writeError
 	return !errors.As(err, &write) && !errors.Is(err, context.Canceled) && hopeless(err)
@@ -63,11 +64,11 @@ func notOffered(err error) bool {
 // pages makes requests until there is no page left. After an error it returns what it has.
 func (h *Holders) pages(ctx context.Context, req request, mint pubkey.Key) (*scan, error) {
 	found := &scan{accounts: map[pubkey.Key]readBalance{}}
-	for turn, barren := 0, 0; ; {
+	for turn, withoutNew := 0, 0; ; {
 		var next string
 		var accounts map[pubkey.Key]readBalance
 		err := h.repeat(ctx, &req, turn, func(at int) (err error) {
-			turn = at // a cursor is best understood where it comes from
+			turn = at // the server that made a cursor understands it best
 			next, accounts, err = h.fetch(ctx, at, &req, mint, found)
 			return err
 		})
@@ -75,14 +76,14 @@ func (h *Holders) pages(ctx context.Context, req request, mint pubkey.Key) (*sca
 			return found, err
 		}
 		if found.add(accounts) == 0 {
-			barren++
+			withoutNew++
 		} else {
-			barren = 0
+			withoutNew = 0
 		}
 		switch {
 		case next == "":
 			return found, nil
-		case next == req.cursor || barren > maxBarren:
+		case next == req.cursor || withoutNew > maxWithoutNew:
 			return found, fmt.Errorf("%w: the pages have no end", errMalformed)
 		case len(found.accounts) > maxScanned:
 			return found, fmt.Errorf("%w: more than %d accounts", errMalformed, maxScanned)
@@ -91,8 +92,8 @@ func (h *Holders) pages(ctx context.Context, req request, mint pubkey.Key) (*sca
 	}
 }
 
-// add takes the accounts of a page, and returns how many of them are new. An account that a server
-// sends twice counts as it was later.
+// add takes the accounts of a page, and returns how many of them are new. Of an account that a
+// server sends twice, the state of the higher slot counts.
 func (s *scan) add(accounts map[pubkey.Key]readBalance) (added int) {
 	for key, held := range accounts {
 		before, ok := s.accounts[key]
@@ -106,7 +107,8 @@ func (s *scan) add(accounts map[pubkey.Key]readBalance) (added int) {
 	return added
 }
 
-// fetch makes one request. It returns the cursor of the next page, and the accounts that are open.
+// fetch makes one request, and notes the slot of the answer in found. It returns the cursor of the
+// next page, and the accounts of this page that are open.
 func (h *Holders) fetch(ctx context.Context, turn int, req *request, mint pubkey.Key, found *scan) (next string, accounts map[pubkey.Key]readBalance, err error) {
 	accounts = map[pubkey.Key]readBalance{}
 	answer, err := h.client.do(ctx, turn, req, func(slot uint64, a *account) error {

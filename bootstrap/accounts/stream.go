@@ -23,14 +23,14 @@ var (
 	errNoContext = errors.New("the answer does not say its slot before its accounts: the server ignores withContext")
 )
 
-// account is one element of an answer. Its data is valid until the next one.
+// account is one element of an answer. Its data is valid until the next element is read.
 type account struct {
 	pubkey pubkey.Key
 	owner  pubkey.Key
 	data   []byte
 }
 
-// page is what an answer has besides its accounts, and how many accounts there were.
+// page is what an answer says besides its accounts, and how many accounts it had.
 type page struct {
 	slot     uint64
 	accounts int64
@@ -93,7 +93,7 @@ func (d *decoder) result() error {
 	if err != nil {
 		return err
 	}
-	if token == json.Delim('[') {
+	if token == json.Delim('[') { // without a context, the result is the list of the accounts
 		return errNoContext
 	}
 	if token != json.Delim('{') {
@@ -274,7 +274,8 @@ func (d *decoder) skip() error {
 	return d.decode(&ignored)
 }
 
-// explain tells the errors of the connection apart from those of the text that was read.
+// explain returns an error of the connection unchanged, and wraps errMalformed around an error of
+// the text that was read.
 func (d *decoder) explain(err error) error {
 	switch {
 	case err == nil:

@@ -17,20 +17,20 @@ const (
 	// askEvery is how often requests are written, at most batch at once.
 	askEvery = 250 * time.Millisecond
 	batch    = 2000
-	// lookEvery is how often the rates of answers are looked at, and saveEvery how often the place
-	// is saved and progress told.
+	// lookEvery is how often the hosts' rates of answers are updated, and saveEvery how often the
+	// places of the walk are saved and its progress is told.
 	lookEvery = time.Second
 	saveEvery = 15 * time.Second
 	// recordEvery is how often progress is written to the log, which keeps it for ever.
 	recordEvery = 5 * time.Minute
 )
 
-// askAll asks for what was read, until ctx ends.
+// askAll asks for the documents of the tokens that were read, until ctx ends.
 func (a *Asker) askAll(ctx context.Context) {
 	ticker := time.NewTicker(askEvery)
 	defer ticker.Stop()
 	looked, saved := time.Now(), time.Now()
-	allowed := 0.0 // by the rate
+	allowed := 0.0 // how many requests the rate allows now: a token bucket of one second
 	defer a.save()
 	for {
 		select {
@@ -45,7 +45,7 @@ func (a *Asker) askAll(ctx context.Context) {
 		allowed -= float64(len(list))
 		if err := a.ask(ctx, list); err != nil {
 			a.failed(ctx, err)
-			a.locked(func(w *walk) {
+			a.locked(func(w *walk) { // nobody will answer: the requests were not written
 				for i := range list {
 					w.answered(list[i].Mint, answerBusy)
 				}
@@ -63,8 +63,9 @@ func (a *Asker) askAll(ctx context.Context) {
 	}
 }
 
-// tell tells how far the walk is. If no request waits, all are answered, also those that had the
-// same answer not long ago.
+// tell sets the metrics of the progress and, now and then, writes it to the log. If no request
+// waits for enrichment, all are answered, also those that enrichment gave no new answer because of
+// an earlier one.
 func (a *Asker) tell(ctx context.Context) {
 	waiting, err := a.deps.Waiting(ctx)
 	var progress Progress

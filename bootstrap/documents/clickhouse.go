@@ -10,13 +10,13 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// ClickHouse is the source that a node's tables are.
+// ClickHouse is a Source that reads a node's tables.
 type ClickHouse struct {
 	conn     driver.Conn
 	database string
 }
 
-// NewClickHouse reads tokens_raw of database.
+// NewClickHouse returns a Source that reads tokens_raw of a database.
 func NewClickHouse(conn driver.Conn, database string) *ClickHouse {
 	return &ClickHouse{conn: conn, database: database}
 }
@@ -24,9 +24,9 @@ func NewClickHouse(conn driver.Conn, database string) *ClickHouse {
 // maxHosts bounds the hosts that are walked on their own: those with the most tokens.
 const maxHosts = 2000
 
-// wanted are the tokens with a URI and no document. host is only what their requests are ordered
-// by: that of an http(s) URI with its port, ipfs or ar for theirs, empty for what looks otherwise.
-// The numbers are those of registry.Register: 9 and 15 are URIs, 19 is the document.
+// wanted selects the tokens with a URI and no document. host only groups their requests. It is the
+// host and port of an http(s) URI, ipfs or ar for a URI with that scheme, and empty for any other
+// text. The numbers are those of registry.Register: 9 and 15 are URIs, 19 is the document.
 const wanted = `(
 		SELECT mint, assumeNotNull(metaplex_uri) AS uri,
 			toUInt8(multiIf(ifNull(daily_volume_usd, 0) > 0, 0, isNotNull(last_seen_at), 1, 2)) AS class,
@@ -37,7 +37,7 @@ const wanted = `(
 		WHERE is_member AND isNotNull(metaplex_uri) AND NOT arrayExists(f -> f.1 = 19, facts)
 	)`
 
-// Count scans the whole table.
+// Count implements Source. It scans the whole table.
 func (c *ClickHouse) Count(ctx context.Context) ([]Count, error) {
 	counts, err := clickhouse.List(ctx, c.conn, func(rows driver.Rows, count *Count) error { return rows.Scan(&count.Host, &count.Tokens) }, `SELECT if(n <= {hosts:UInt32}, host, '') AS lane, toInt64(sum(tokens)) FROM (
 			SELECT host, count() AS tokens, row_number() OVER (ORDER BY host = '', tokens DESC, host) AS n
@@ -50,7 +50,7 @@ func (c *ClickHouse) Count(ctx context.Context) ([]Count, error) {
 	return counts, nil
 }
 
-// Wanted scans the whole table, in its order.
+// Wanted implements Source. It scans the whole table, in the order of its sorting key.
 func (c *ClickHouse) Wanted(ctx context.Context, hosts []string, places []Place, limit, total int) ([]Wanted, error) {
 	var names, mints []string
 	var classes []uint32 // the driver takes a []uint8 for text

@@ -2,11 +2,11 @@
 // A document is asked for when a transaction sets its URI; for these tokens no transaction was
 // seen.
 //
-// In: the registry's rows; the answers on registry.enrichments.v1. Out: enrichment requests, as
-// many of each host as it answers within some seconds. Guarantees: a host that is slow keeps no
-// other host waiting; never more requests a minute than configured; enrichment takes other requests
-// before these; tokens that are used come first at each host; after a kill some tokens are asked
-// for twice, which does no harm.
+// In: the registry's rows; the answers on registry.enrichments.v1. Out: enrichment requests: for
+// each host as many at a time as it answers within some seconds. Guarantees: a host that is slow
+// keeps no other host waiting; never more requests a minute than configured; enrichment takes other
+// requests before these; tokens that are used come first at each host; after a kill some tokens are
+// asked for twice, which does no harm.
 package documents
 
 import (
@@ -26,7 +26,7 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// restShort is the time after a walk that found nothing to ask for, and after an error.
+// restShort is the pause after a walk that found nothing to ask for, and after an error.
 const restShort = 5 * time.Minute
 
 // Config is how fast and how often an Asker asks.
@@ -35,8 +35,8 @@ type Config struct {
 	PerMinute int
 	// StateFile keeps how far the walk has come. Required.
 	StateFile string
-	// page is how many tokens of one host are read at once, pages that of all hosts. Each read
-	// scans the whole table. Defaults 10,000 and 100,000.
+	// page bounds the tokens of one host in one read of the table, pages the tokens of all hosts in
+	// it. Each read scans the whole table. Defaults 10,000 and 100,000.
 	page, pages int
 	// rest is the time between the end of a walk and the next one, which asks again for documents
 	// that did not come. Default 12 hours.
@@ -53,7 +53,7 @@ func (c Config) withDefaults() Config {
 const classes = 3
 
 // Cursor is a place in the walk over the tokens of one host: by class, then by mint. It stands in
-// the state file and in SQL, so the mint is base58; it is empty before the first token.
+// the state file and in SQL, so the mint is in base58. The mint is empty before the first token.
 type Cursor struct {
 	Class uint8  `json:"class"`
 	Mint  string `json:"mint"`
@@ -87,12 +87,12 @@ type Place struct {
 
 // Source lists tokens that have a URI and no document.
 type Source interface {
-	// Count counts them: the hosts with the most of them, at most some thousand, and the others as
-	// one. A host without any may be left out.
+	// Count counts these tokens by host: the hosts with the most tokens, at most some thousand, and
+	// all other hosts as one. A host without such tokens may be left out.
 	Count(ctx context.Context) ([]Count, error)
-	// Wanted lists those of each place's class that come after its mint, in the order of their
-	// mints: limit of one host at most, and total of all. hosts are all that have a place of their
-	// own; the tokens of others are those of the host "".
+	// Wanted lists, for each place, the tokens of its host and class that come after its mint, in
+	// the order of their mints: at most limit of one host and total of all hosts. hosts are all
+	// hosts that are walked on their own. The tokens of all other hosts are those of the host "".
 	Wanted(ctx context.Context, hosts []string, places []Place, limit, total int) ([]Wanted, error)
 }
 
@@ -108,7 +108,7 @@ type Deps struct {
 	Registerer prometheus.Registerer
 }
 
-// Asker is the component.
+// Asker asks for the missing documents of a registry.
 type Asker struct {
 	config  Config
 	deps    Deps
@@ -118,7 +118,8 @@ type Asker struct {
 	mu   sync.Mutex // guards walk
 	walk walk
 
-	// recorded is when progress was written to the log, recordedLeft whether something was left.
+	// recorded is when progress was last written to the log, recordedLeft whether tokens were left
+	// then.
 	recorded     time.Time
 	recordedLeft bool
 }
@@ -147,7 +148,7 @@ type saved struct {
 func (a *Asker) Run(ctx context.Context) error {
 	var before saved
 	if _, err := a.state.Load(&before); err != nil {
-		before = saved{} // half of it may have been read
+		before = saved{} // Load may have filled a part of it
 		a.deps.Logger.Warn("the walk over documents begins anew", "err", err)
 	}
 	a.walk.resume(before.Hosts)
@@ -159,14 +160,15 @@ func (a *Asker) Run(ctx context.Context) error {
 }
 
 const (
-	// scanPause is the time between two reads of the table, which is no less than five times as
-	// long as the last one took.
+	// scanPause is the pause between two reads of the table. It is longer if a read takes long: at
+	// least five times as long as the read.
 	scanPause = 5 * time.Second
 	// recount is how often the tokens of each host are counted.
 	recount = 10 * time.Minute
 )
 
-// scan counts and reads what is wanted, until ctx ends.
+// scan counts the tokens without a document and reads them, until ctx ends. When a walk is done, it
+// begins the next one.
 func (a *Asker) scan(ctx context.Context) {
 	var counted time.Time
 	for ctx.Err() == nil {
@@ -195,18 +197,18 @@ func (a *Asker) scan(ctx context.Context) {
 			})
 			counted = time.Time{}
 		case !found:
-			wait = 0 // the next class
+			wait = 0 // the next read is of another class
 		}
 		_ = pause.For(ctx, max(wait, 5*time.Since(began))) // the loop ends with ctx
 	}
 }
 
-// read reads tokens of the hosts that have few left; found is false if it looked for some and there
-// were none, done is true if no host has any.
+// read reads tokens of the hosts that have few tokens queued. found is false if it read the table
+// and got none; done is true if no host has tokens left to read or to ask for.
 func (a *Asker) read(ctx context.Context) (found, done bool, err error) {
 	var hosts []string
 	var places []Place
-	a.locked(func(w *walk) { hosts, places, done = w.low() })
+	a.locked(func(w *walk) { hosts, places, done = w.toRead() })
 	if done || len(places) == 0 {
 		return true, done, nil
 	}
@@ -233,7 +235,8 @@ func (a *Asker) locked(use func(*walk)) {
 	use(&a.walk)
 }
 
-// save keeps how far the walk is. A failure is logged: some tokens are then asked for twice.
+// save writes how far the walk is to the state file. A failure is logged: some tokens are then
+// asked for twice.
 func (a *Asker) save() {
 	var state saved
 	a.locked(func(w *walk) { state.Hosts = w.cursors() })

@@ -8,26 +8,28 @@ import (
 )
 
 const (
-	// ahead is for how much time requests are written ahead of their answers.
-	ahead = 10 * time.Second
-	// fewAhead and manyAhead bound the requests written ahead for one host.
-	fewAhead, manyAhead = 8, 4000
-	// firstAhead is how many are written ahead for a host that has not answered yet.
-	firstAhead = 64
-	// maxOut is how many requests may wait for their answer. After patience one counts as answered.
+	// windowTime sets a host's window, which is how many of its requests may wait for their
+	// answers: as many as the host answers in this time.
+	windowTime = 10 * time.Second
+	// minWindow and maxWindow bound the window of a host.
+	minWindow, maxWindow = 8, 4000
+	// firstWindow is the window of a host that has not answered yet.
+	firstWindow = 64
+	// maxOut is how many requests of all hosts may wait for their answers. After patience, a
+	// request no longer counts.
 	maxOut   = 20_000
 	patience = 10 * time.Minute
-	// mostLanes bounds the hosts of one walk.
-	mostLanes = 5000
+	// maxLanes bounds the hosts of one walk.
+	maxLanes = 5000
 )
 
-// walk is where the walk is at each host, and which requests wait for their answer.
+// walk has the place of the walk at each host, and the requests that wait for their answers.
 type walk struct {
 	cfg   Config
 	lanes map[string]*lane
-	order []*lane // in the order in which they were found
-	turn  int     // the lane that is asked first
-	out   map[pubkey.Key]request
+	order []*lane                // in the order in which they were found
+	turn  int                    // the lane that is asked first
+	out   map[pubkey.Key]request // those that wait for their answers, by mint
 	// asked counts the requests of this walk.
 	asked int64
 	// resumed are the places of an earlier process.
@@ -42,10 +44,12 @@ type lane struct {
 	ended bool   // no token is left to read
 	queue []Wanted
 	left  int64 // tokens without a document as last counted, less those asked for since
-	out   int
-	// failed counts the documents that could not be read: they stay without one.
+	out   int   // requests that wait for their answers
+	// failed counts the documents that could not be read. Their tokens stay without a document, so
+	// a later count has them again.
 	failed int64
-	// perSecond is a moving mean of the answers, came counts those since the last look.
+	// perSecond is a moving mean of the answers a second, came counts the answers since the last
+	// call of look.
 	perSecond float64
 	came      int
 }
@@ -59,26 +63,27 @@ func newWalk(cfg Config) walk {
 	return walk{cfg: cfg, lanes: map[string]*lane{}, out: map[pubkey.Key]request{}}
 }
 
-// resume sets the places of an earlier process.
+// resume sets the places at which an earlier process has stopped.
 func (w *walk) resume(places map[string]Cursor) { w.resumed = places }
 
-// begin starts the walk anew. What waits for its answer still does.
+// begin starts a new walk. The requests that wait for their answers still do.
 func (w *walk) begin() {
 	w.lanes, w.order, w.turn, w.asked, w.resumed = map[string]*lane{}, nil, 0, 0, nil
 }
 
-// count takes over how many tokens each host has.
+// count sets how many tokens each host has left. A count still has the tokens whose requests wait,
+// and those that failed.
 func (w *walk) count(counts []Count) {
 	for _, l := range w.order {
 		l.left = 0
 	}
 	for _, count := range counts {
 		l := w.lanes[count.Host]
-		if l == nil && len(w.order) >= mostLanes {
+		if l == nil && len(w.order) >= maxLanes {
 			continue // the next walk finds it
 		}
 		if l == nil {
-			l = &lane{host: count.Host, perSecond: firstAhead / ahead.Seconds()}
+			l = &lane{host: count.Host, perSecond: firstWindow / windowTime.Seconds()}
 			l.place = w.resumed[count.Host]
 			l.read = l.place
 			w.lanes[count.Host] = l
@@ -90,9 +95,9 @@ func (w *walk) count(counts []Count) {
 	}
 }
 
-// low returns the names of all hosts, and the places of those that have few tokens left to ask for;
-// done is true if nothing is left to read or to ask for.
-func (w *walk) low() (hosts []string, places []Place, done bool) {
+// toRead returns the names of all hosts, and the places of the hosts that have few tokens queued
+// and more to read. done is true if no token is left to read or to ask for.
+func (w *walk) toRead() (hosts []string, places []Place, done bool) {
 	done = true
 	for _, l := range w.order {
 		hosts = append(hosts, l.host)
@@ -104,8 +109,8 @@ func (w *walk) low() (hosts []string, places []Place, done bool) {
 	return hosts, places, done
 }
 
-// add queues what was read after the places. A host of whose class not a whole page is left goes on
-// to the next class.
+// add queues the tokens that were read after the places. If a host got less than a page, its class
+// has no more tokens, and its next read is of the next class.
 func (w *walk) add(places []Place, wanted []Wanted) {
 	read := map[string]int{}
 	for i := range wanted {
@@ -117,7 +122,7 @@ func (w *walk) add(places []Place, wanted []Wanted) {
 		l.queue = append(l.queue, wanted[i])
 		l.read = Cursor{wanted[i].Class, wanted[i].Mint.String()}
 	}
-	whole := len(wanted) < w.cfg.pages
+	whole := len(wanted) < w.cfg.pages // else the bound of all hosts has cut off tokens
 	for _, place := range places {
 		l := w.lanes[place.Host]
 		if l == nil || !whole || read[place.Host] >= w.cfg.page {
@@ -129,16 +134,17 @@ func (w *walk) add(places []Place, wanted []Wanted) {
 	}
 }
 
-// window is how many requests of the host may wait for their answer.
+// window is how many requests of the host may wait for their answers.
 func (l *lane) window() int {
-	return int(min(max(fewAhead, math.Ceil(l.perSecond*ahead.Seconds())), manyAhead))
+	return int(min(max(minWindow, math.Ceil(l.perSecond*windowTime.Seconds())), maxWindow))
 }
 
-// next takes what may be asked for now, at most most; the hosts take turns.
-func (w *walk) next(now time.Time, most int) (list []Wanted) {
+// next takes the tokens whose documents may be asked for now, at most limit of them. The hosts take
+// turns.
+func (w *walk) next(now time.Time, limit int) (list []Wanted) {
 	for i := range w.order {
 		l := w.order[(w.turn+i)%len(w.order)]
-		n := min(l.window()-l.out, len(l.queue), most-len(list), maxOut-len(w.out))
+		n := min(l.window()-l.out, len(l.queue), limit-len(list), maxOut-len(w.out))
 		if n <= 0 {
 			continue
 		}
@@ -156,6 +162,7 @@ func (w *walk) next(now time.Time, most int) (list []Wanted) {
 	return list
 }
 
+// sent notes that a request was made. It replaces an earlier request for the same mint.
 func (l *lane) sent(w *walk, mint pubkey.Key, now time.Time) {
 	if before, ok := w.out[mint]; ok {
 		before.lane.out--
@@ -171,7 +178,8 @@ type answer int
 const (
 	answerRead answer = iota
 	answerFailed
-	// answerBusy is that of a host that had no room: then fewer are written ahead.
+	// answerBusy says that there was no room for another request of the host: then its window
+	// becomes smaller.
 	answerBusy
 )
 
@@ -193,13 +201,14 @@ func (w *walk) answered(mint pubkey.Key, how answer) {
 	}
 }
 
-// look updates the rates of answers, since a time ago, and forgets requests that nobody answers.
+// look updates the hosts' rates by the answers that came since the last call, which was since ago.
+// It forgets requests that nobody has answered within patience.
 func (w *walk) look(now time.Time, since time.Duration) {
 	for _, l := range w.order {
 		if l.out == 0 && l.came == 0 {
 			continue // nothing was asked
 		}
-		share := min(since.Seconds()/5, 1)
+		share := min(since.Seconds()/5, 1) // a mean over about five seconds
 		l.perSecond += share * (float64(l.came)/since.Seconds() - l.perSecond)
 		l.came = 0
 	}
@@ -211,14 +220,15 @@ func (w *walk) look(now time.Time, since time.Duration) {
 	}
 }
 
-// forget takes all requests for answered.
+// forget counts all requests that wait as answered.
 func (w *walk) forget() {
 	for mint := range w.out {
 		w.answered(mint, answerRead)
 	}
 }
 
-// cursors are where the walk is, by host.
+// cursors returns the place of the walk by host. A host that is done has a place behind the last
+// class.
 func (w *walk) cursors() map[string]Cursor {
 	places := make(map[string]Cursor, len(w.order))
 	for _, l := range w.order {
@@ -235,10 +245,10 @@ type Progress struct {
 	Left int64
 	// Hosts is how many hosts have such tokens.
 	Hosts int
-	// PerSecond is how many were answered a second lately.
+	// PerSecond is how many requests were answered a second lately.
 	PerSecond float64
-	// LeftFor is how long it takes at that rate until the last host is done; 0 if that is not
-	// known.
+	// LeftFor is how long it takes, at the hosts' rates, until the last host is done; 0 if that is
+	// not known.
 	LeftFor time.Duration
 }
 

@@ -51,14 +51,15 @@ func NewExporter(cfg ExportConfig, source Source) (*Exporter, error) {
 	return &Exporter{cfg: cfg, source: source}, nil
 }
 
-// Progress may be called at any time.
+// Progress returns how far the export is. It may be called at any time.
 func (e *Exporter) Progress() bootstrap.Progress {
 	return bootstrap.Progress{Done: e.done.Load(), Total: e.total.Load(), Items: e.done.Load(), Note: "export"}
 }
 
 // Run writes the snapshot and returns its manifest. It writes to a work folder inside the
-// snapshot's and, when all files are durable, moves them out of it, the manifest last. After an
-// error it removes what it made; what cannot be removed is named in the error.
+// snapshot's folder. When all files are durable, it moves them to the snapshot's folder, the
+// manifest last. After an error it removes what it made; what cannot be removed is named in the
+// error.
 func (e *Exporter) Run(ctx context.Context) (*Manifest, error) {
 	manifest, err := e.run(ctx)
 	if err != nil {
@@ -125,9 +126,10 @@ type writer struct {
 	slot     uint64
 }
 
-// fact folds a fact into the state of its mint. It checks the order by itself: whether the state
-// takes a fact says nothing about it, as a source may also have facts that no longer count, such as
-// a change of supply that a later read of the account covers.
+// fact folds a fact into the state of its mint. It fails if the facts are not sorted, or if one
+// comes twice. It does not ask the state for that: the state also refuses facts that no longer
+// count, such as a change of supply that a later read of the account covers, and a source may have
+// them.
 func (w *writer) fact(fact registry.Fact) error {
 	if fact.Mint != w.mint || !w.begun {
 		if w.begun && pubkey.Compare(fact.Mint, w.mint) < 0 {

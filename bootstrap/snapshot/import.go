@@ -37,8 +37,8 @@ type ImportConfig struct {
 	CheckChain func(ctx context.Context, genesisHash string) error
 }
 
-// importState is the progress file: of the files of facts, counted from 0, those before File are
-// durable, and the rows before Row of File.
+// importState is the progress file. File is a file of facts, counted from 0, and Row a row in it.
+// All files before File are durable, and of File all rows before Row.
 type importState struct {
 	// Manifest is the SHA-256 of the manifest: the progress of another snapshot is ignored.
 	Manifest string `json:"manifest"`
@@ -72,7 +72,8 @@ func NewImporter(cfg ImportConfig, producer kafka.RecordProducer) (*Importer, er
 	return &Importer{cfg: cfg, producer: producer, state: bootstrap.NewStateFile(cfg.StateFile)}, nil
 }
 
-// Progress may be called at any time. Every fact counts twice: once verified, once written.
+// Progress returns how far the import is. It may be called at any time. Every fact counts twice:
+// once when it is verified, and once when it is written.
 func (i *Importer) Progress() bootstrap.Progress {
 	p := bootstrap.Progress{Done: i.done.Load(), Total: i.total.Load(), Items: i.done.Load(), Records: i.records.Load()}
 	p.Note, _ = i.note.Load().(string)
@@ -131,7 +132,7 @@ func (i *Importer) run(ctx context.Context) (*Manifest, error) {
 	if state.File > len(files) || state.Row < 0 {
 		return nil, fmt.Errorf("progress in %s is damaged: begin anew with --restart", i.state.Path())
 	}
-	i.skip(files, &state)
+	i.countWritten(files, &state)
 	for ; state.File < len(files); state.File, state.Row = state.File+1, 0 {
 		file := files[state.File]
 		i.note.Store("writing " + file.Name)
@@ -143,8 +144,8 @@ func (i *Importer) run(ctx context.Context) (*Manifest, error) {
 	return manifest, i.state.Save(&state)
 }
 
-// skip adds what an earlier run has written to the progress.
-func (i *Importer) skip(files []File, state *importState) {
+// countWritten counts what an earlier run has written as done.
+func (i *Importer) countWritten(files []File, state *importState) {
 	for _, file := range files[:state.File] {
 		i.done.Add(file.Rows)
 	}
@@ -152,8 +153,8 @@ func (i *Importer) skip(files []File, state *importState) {
 	i.records.Store(state.Records)
 }
 
-// writeFile writes a file's facts from state.Row on, one mint's together. It moves state to what is
-// durable.
+// writeFile writes a file's facts from state.Row on, those of one mint together. It saves state
+// whenever more is durable.
 func (i *Importer) writeFile(ctx context.Context, manifest *Manifest, file File, state *importState) error {
 	batch := bootstrap.NewBatch(i.producer, func(records int) {
 		i.records.Add(int64(records))
@@ -223,8 +224,8 @@ func (g *factGroup) add(fact registry.Fact) {
 	g.bytes += len(fact.Item) + len(fact.Value) + factOverhead
 }
 
-// take returns the record of the facts collected and empties the group; nil if there are none. slot
-// is the snapshot's; each fact has its own position.
+// take returns the record of the facts that were collected, and empties the group; nil if there are
+// none. slot is the snapshot's; each fact has its own position.
 func (g *factGroup) take(slot uint64) *eventspb.Enrichment {
 	if len(g.facts) == 0 {
 		return nil

@@ -34,7 +34,7 @@ func NewKey(path string) (ed25519.PublicKey, error) {
 	return public, nil
 }
 
-// ReadKey reads a key that NewKey wrote. The error never contains any of it.
+// ReadKey reads a key that NewKey wrote. The error never contains any part of the key.
 func ReadKey(path string) (ed25519.PrivateKey, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {

@@ -61,12 +61,12 @@ type Manifest struct {
 	// Schema are the columns of each kind of file, in order.
 	Schema map[string][]Column `json:"schema"`
 	Files  []File              `json:"files"`
-	// PublicKey is the signer's, base58; empty in an unsigned snapshot.
+	// PublicKey is the signer's key in base58; empty in an unsigned snapshot.
 	PublicKey string `json:"public_key,omitempty"`
 }
 
-// Root is a root.Root. Hash is of Version: 1 in what this binary writes, since readers of earlier
-// releases check that one only.
+// Root is a root.Root in JSON. Version says of which version Hash is. This binary writes 1, because
+// readers of earlier releases check no other version.
 type Root struct {
 	Version int      `json:"version"`
 	Slot    uint64   `json:"slot"`
@@ -150,8 +150,8 @@ func (m *Manifest) files(kind string) []File {
 	return slices.DeleteFunc(slices.Clone(m.Files), func(f File) bool { return f.Kind != kind })
 }
 
-// signedMessage returns what is signed. The prefix keeps the signature from being valid for
-// anything else that the key signs.
+// signedMessage returns the bytes that the signature covers. The prefix keeps the signature from
+// being valid for anything else that the key signs.
 func signedMessage(manifest []byte) []byte {
 	return append([]byte("mintlake snapshot v1\n"), manifest...)
 }

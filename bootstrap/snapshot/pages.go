@@ -66,14 +66,14 @@ func checkChunk(pages *bufio.Reader, decoder *zstd.Decoder, compressed bool) err
 		if err := thrift.NewDecoder(protocol.NewReader(pages)).Decode(&header); err != nil {
 			return fmt.Errorf("page header: %w", err)
 		}
-		size, values, levels, packs := int(header.CompressedPageSize), header.DataPageHeader.V.NumValues, 0, compressed
+		size, values, levels, isPacked := int(header.CompressedPageSize), header.DataPageHeader.V.NumValues, 0, compressed
 		switch header.Type {
 		case format.DictionaryPage:
 			values = header.DictionaryPageHeader.V.NumValues
 		case format.DataPageV2:
 			v2 := &header.DataPageHeaderV2.V
 			values, levels = v2.NumValues, int(v2.DefinitionLevelsByteLength)+int(v2.RepetitionLevelsByteLength)
-			packs = compressed && (!v2.IsCompressed.Valid || v2.IsCompressed.V)
+			isPacked = compressed && (!v2.IsCompressed.Valid || v2.IsCompressed.V)
 		case format.DataPage, format.IndexPage:
 		}
 		if size < 0 || size > maxPageBytes || header.UncompressedPageSize > maxPageBytes || values > maxPageValues || levels < 0 || levels > size {
@@ -85,7 +85,7 @@ func checkChunk(pages *bufio.Reader, decoder *zstd.Decoder, compressed bool) err
 		if _, err := io.ReadFull(pages, packed[:size]); err != nil {
 			return fmt.Errorf("page: %w", err)
 		}
-		if !packs || size == levels {
+		if !isPacked || size == levels {
 			continue
 		}
 		var err error

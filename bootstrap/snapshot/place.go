@@ -11,8 +11,8 @@ import (
 	"github.com/mintlake/mintlake/internal/durable"
 )
 
-// workFolder is where an export writes until all is durable. The name is always the same, so that
-// an export removes what a killed one left.
+// workFolder is where an export writes until all files are durable. The name is always the same, so
+// that an export removes what a killed one left.
 const workFolder = ".export-unfinished"
 
 // place is where a snapshot is made.

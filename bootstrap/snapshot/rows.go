@@ -139,7 +139,7 @@ type file[Row any] struct {
 	buffer []Row
 }
 
-// createFile creates a Parquet file in a folder, which others may read.
+// createFile creates a Parquet file in a folder. All users may read the file.
 func createFile[Row any](folder, name string) (*file[Row], error) {
 	out, err := os.OpenFile(filepath.Join(folder, name), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644) //nolint:gosec // made to be given away
 	if err == nil {

@@ -16,6 +16,7 @@ import (
 type Source interface {
 	// Count returns roughly how many facts there are, for the progress.
 	Count(ctx context.Context) (int64, error)
+	// Facts calls each for every fact. It ends with the first error of each.
 	Facts(ctx context.Context, each func(fact registry.Fact) error) error
 }
 
@@ -25,8 +26,9 @@ type ClickHouse struct {
 	database string
 }
 
-// NewClickHouse reads tokens_raw of database: the facts that API nodes load. token_facts_raw also
-// has what was taken back, and not what that had beaten.
+// NewClickHouse returns a Source that reads tokens_raw of a database, which has the facts that API
+// nodes load. token_facts_raw would be wrong: it also has facts that were retracted, and does not
+// have the facts that these had replaced.
 func NewClickHouse(conn driver.Conn, database string) *ClickHouse {
 	return &ClickHouse{conn: conn, database: database}
 }
@@ -54,7 +56,7 @@ func (c *ClickHouse) Facts(ctx context.Context, each func(fact registry.Fact) er
 		if err := rows.Scan(&next, &register, &fact.Item, &position.Slot, &position.Order, &fact.Value); err != nil {
 			return err
 		}
-		if next != text || text == "" { // most facts are of the mint before
+		if next != text || text == "" { // most facts are of the same mint as the fact before
 			var err error
 			if mint, err = pubkey.Parse(next); err != nil {
 				return fmt.Errorf("mint %.64q: %w", next, err)

@@ -179,5 +179,5 @@ func (c *cancellable) Read(p []byte) (int, error) {
 	if err := c.ctx.Err(); err != nil {
 		return 0, err
 	}
-	return c.in.Read(p) // io.EOF is compared
+	return c.in.Read(p) // io.EOF must not be wrapped
 }

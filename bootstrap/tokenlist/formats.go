@@ -118,6 +118,7 @@ func extensionsOf(extensions map[string]json.RawMessage) map[string]string {
 	return kept
 }
 
+// keep adds an extension, cut to its limits, unless there are too many already.
 func keep(kept map[string]string, name, text string) {
 	name, text = clip(name, maxTag), clip(text, maxExtension)
 	if name != "" && text != "" && len(kept) < maxExtensions {

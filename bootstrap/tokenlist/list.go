@@ -43,10 +43,12 @@ const chainMainnet = 101
 
 // Options has what the file itself does not state.
 type Options struct {
-	// Name of the list. Default: the file's own name, or Fallback if it has none.
+	// Name is that of the list. Default: the name that the file states, or Fallback if it states
+	// none.
 	Name     string
 	Fallback string
-	// AsOf is the time of the list if the file has no timestamp. The newer version of a list holds.
+	// AsOf is the time of the list if the file has no timestamp. The time is the version of the
+	// list, and the newest version counts.
 	AsOf time.Time
 	// Trust are public keys. The list must be signed by one of them; if there are none, it need not
 	// be signed.
@@ -63,9 +65,10 @@ type List struct {
 	Entries []Entry
 	// SHA256 is that of the file.
 	SHA256 [sha256.Size]byte
-	// Signed is the signature by a trusted key; nil if none was asked for.
+	// Signed is the signature by a trusted key; nil if Options.Trust was empty.
 	Signed *Signature
-	// Removed are mints that an earlier version holds and this one does not, see Replace.
+	// Removed are mints that an earlier version of the list holds and this version does not, see
+	// Replace.
 	Removed []pubkey.Key
 	// OtherChains counts tokens of test networks. Duplicates counts tokens whose address came
 	// before in the file; the first one counts.
@@ -146,7 +149,7 @@ func (c *collector) add(place int, address string, entry Entry) {
 	entry.Mint = mint
 	entry.Name, entry.Symbol = clip(entry.Name, maxName), clip(entry.Symbol, maxSymbol)
 	if entry.LogoURI = strings.ToValidUTF8(strings.TrimSpace(entry.LogoURI), "\uFFFD"); len(entry.LogoURI) > maxURI {
-		entry.LogoURI = "" // a URL that is cut leads nowhere
+		entry.LogoURI = "" // half of a URL is useless
 	}
 	c.list.Entries = append(c.list.Entries, entry)
 }
@@ -167,7 +170,8 @@ func clip(text string, limit int) string {
 	return text[:limit]
 }
 
-// Replace sets Removed to the tokens that an earlier version holds and this one does not.
+// Replace sets Removed to the mints that an earlier version of the list holds and l does not. It is
+// an error if the earlier list has another name, or no lower version.
 func (l *List) Replace(earlier *List) error {
 	if earlier.Name != l.Name {
 		return fmt.Errorf("token list: %q cannot take the place of %q", l.Name, earlier.Name)

@@ -21,8 +21,8 @@ type Loader struct {
 	records  atomic.Int64
 }
 
-// NewLoader makes a loader of lists. It refuses two lists with the same name and version: which of
-// them holds would be chance.
+// NewLoader makes a loader of lists. It refuses two lists with the same name and version: it would
+// be chance which of them counts.
 func NewLoader(producer kafka.RecordProducer, lists []*List) (*Loader, error) {
 	if producer == nil {
 		return nil, errors.New("token lists: producer is required")
@@ -71,7 +71,7 @@ func (l *List) records() iter.Seq[*eventspb.Enrichment] {
 	}
 }
 
-// Progress may be called at any time.
+// Progress returns how far the run is. It may be called at any time.
 func (l *Loader) Progress() bootstrap.Progress {
 	return bootstrap.Progress{Done: l.done.Load(), Total: l.total, Items: l.done.Load(), Records: l.records.Load(), Note: "token lists"}
 }

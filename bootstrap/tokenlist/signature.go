@@ -18,8 +18,8 @@ type Signature struct {
 	Bytes []byte
 }
 
-// verify returns the signature of a file if it is by one of the trusted keys. If there are none, it
-// checks nothing and returns nil.
+// verify returns the signature of a file if it is by one of the trusted keys. If there are no
+// trusted keys, it checks nothing and returns nil.
 func verify(file, signature []byte, trusted []ed25519.PublicKey) (*Signature, error) {
 	if len(trusted) == 0 {
 		return nil, nil

@@ -9,23 +9,23 @@ import (
 	"github.com/mintlake/mintlake/solana/lattice"
 )
 
-// Check is what is known of a snapshot.
+// Check says how far a snapshot was checked.
 type Check string
 
-// All checks. Accounts, lattice hash and bank hash lie in one archive: that they agree shows that
-// it is whole, not who made it.
+// All checks. Accounts, lattice hash and bank hash are in one archive. If they agree, the archive
+// is whole, but it may be anybody's.
 const (
 	// CheckSkipped is a snapshot whose accounts were not hashed, by --skip-hash.
 	CheckSkipped Check = "skipped"
-	// CheckConsistent is one whose accounts, lattice hash and bank hash agree.
+	// CheckConsistent is a snapshot whose accounts, lattice hash and bank hash agree.
 	CheckConsistent Check = "consistent"
-	// CheckVerified is one whose bank hash is also what a second source says.
+	// CheckVerified is a consistent snapshot whose bank hash is also what a second source states.
 	CheckVerified Check = "verified"
 )
 
 func base58(hash [32]byte) string { return pubkey.Key(hash).String() }
 
-// checkManifest checks what can be checked before the accounts are read. name is the archive's
+// checkManifest checks what can be checked before the accounts are read. file is the archive's
 // name, base the slot of the full snapshot below an incremental one, or 0.
 func (l *Loader) checkManifest(m *archive.Manifest, file string, incremental bool, base uint64) error {
 	if err := l.deps.Bounds.Read(Upstream, m.Slot); err != nil {
@@ -62,7 +62,7 @@ func (l *Loader) checkManifest(m *archive.Manifest, file string, incremental boo
 	return nil
 }
 
-// checkExpected holds the bank hash of the last archive against that of a second source.
+// checkExpected compares the bank hash of the last archive with Config.ExpectHash.
 func (l *Loader) checkExpected(m *archive.Manifest) error {
 	if l.cfg.ExpectHash != "" && l.cfg.ExpectHash != base58(m.Hash) {
 		return fmt.Errorf("the bank hash of slot %d is %s, and --expect-hash says %s", m.Slot, base58(m.Hash), l.cfg.ExpectHash)

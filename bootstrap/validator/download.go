@@ -22,17 +22,19 @@ import (
 const (
 	// headerPatience is how long a server may take to answer.
 	headerPatience = time.Minute
-	// silence is how long a server may send nothing inside an answer.
+	// silence is how long a server may send nothing within an answer.
 	silence = time.Minute
-	// maxFailures is how often in a row a download may fail without a byte more.
+	// maxFailures is how many requests may fail, without a byte in between, before the download is
+	// given up.
 	maxFailures = 8
 	// maxArchive bounds an archive: those of mainnet-beta have some 100 GB.
 	maxArchive = 16 << 40
 )
 
-// remote is what tells one file of a server from the next that it has under the same name.
+// remote identifies a file of a server. It differs for the next file that the server has under the
+// same URL.
 type remote struct {
-	// Name is the file's name, behind redirects: validators send snapshot.tar.bz2 on to
+	// Name is the file's name after redirects: validators redirect snapshot.tar.bz2 to
 	// snapshot-SLOT-HASH.tar.zst.
 	Name     string `json:"name"`
 	Size     int64  `json:"size"`
@@ -45,10 +47,11 @@ type downloader struct {
 	address *url.URL
 	file    *os.File
 	saving  *saving
-	note    string // where remote is kept
+	note    string // the path of the file in which saving.remote is kept
 }
 
-// saveURL begins to fetch a URL to target, behind what an earlier run has fetched of the same file.
+// saveURL begins to fetch a URL to target. It goes on where an earlier run has stopped, if that run
+// has fetched the same file.
 func saveURL(ctx context.Context, address *url.URL, target string) (*saving, error) {
 	file, err := os.OpenFile(target, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -69,8 +72,8 @@ func saveURL(ctx context.Context, address *url.URL, target string) (*saving, err
 	return d.saving, nil
 }
 
-// begin makes the first request. It goes on in the file if the server still has the one that the
-// note tells.
+// begin makes the first request. It asks only for the rest of the file if an earlier run has saved
+// its beginning, and the server still has the same file, by the note.
 func (d *downloader) begin(ctx context.Context) (io.ReadCloser, error) {
 	at, err := d.file.Seek(0, io.SeekEnd)
 	if err != nil {
@@ -97,7 +100,7 @@ func (d *downloader) begin(ctx context.Context) (io.ReadCloser, error) {
 		_, err = d.file.Seek(d.saving.written, io.SeekStart)
 	}
 	if err == nil {
-		raw, _ := json.Marshal(&d.saving.remote) // four plain fields
+		raw, _ := json.Marshal(&d.saving.remote) // no error: it has four plain fields
 		err = durable.Replace(d.note, raw)
 	}
 	if err != nil {
@@ -107,7 +110,7 @@ func (d *downloader) begin(ctx context.Context) (io.ReadCloser, error) {
 	return body, nil
 }
 
-// run fetches to the end. After an error it asks for the rest.
+// run saves the body to the file. If the body ends early, run asks for the rest.
 func (d *downloader) run(ctx context.Context, body io.ReadCloser) error {
 	delays := backoff.NewExponentialBackOff()
 	failures := 0
@@ -131,7 +134,7 @@ func (d *downloader) run(ctx context.Context, body io.ReadCloser) error {
 	}
 }
 
-// again asks for the rest until the server has it, or has failed too often.
+// again asks for the rest until the server sends it, or has failed too often.
 func (d *downloader) again(ctx context.Context, delays *backoff.ExponentialBackOff, failures *int) (io.ReadCloser, error) {
 	for {
 		if err := pause.For(ctx, delays.NextBackOff()); err != nil {
@@ -151,10 +154,10 @@ func (d *downloader) again(ctx context.Context, delays *backoff.ExponentialBackO
 // errChanged is in the error of a file that is not the one that the download began with.
 var errChanged = errors.New("the server has another file now: begin anew with --restart")
 
-// errNoRanges is in the error of a server that sends files only whole.
+// errNoRanges is in the error of a server that sends only whole files.
 var errNoRanges = errors.New("the server has no ranges, so what broke off cannot be taken up")
 
-// request asks for what is missing.
+// request asks for the part of the file that is not saved yet.
 func (d *downloader) request(ctx context.Context) (io.ReadCloser, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	timer := time.AfterFunc(headerPatience, func() { cancel(errors.New("the server is silent")) })
@@ -183,7 +186,7 @@ func (d *downloader) request(ctx context.Context) (io.ReadCloser, error) {
 	return body, nil
 }
 
-// withoutURL takes off the URL, which may have a key in it.
+// withoutURL takes the URL out of an error, because it may have a key in it.
 func withoutURL(err error) error {
 	if wrapped := new(url.Error); errors.As(err, &wrapped) {
 		return wrapped.Err
@@ -191,7 +194,7 @@ func withoutURL(err error) error {
 	return err
 }
 
-// accept checks that an answer is the rest of the file.
+// accept checks that an answer has the rest of the file, from byte at on.
 func (d *downloader) accept(response *http.Response, at int64) error {
 	told := remote{
 		Name: path.Base(response.Request.URL.Path), ETag: response.Header.Get("ETag"), Modified: response.Header.Get("Last-Modified"),
@@ -222,7 +225,8 @@ func (d *downloader) accept(response *http.Response, at int64) error {
 	return nil
 }
 
-// patient is a body whose request ends when nothing comes for a while.
+// patient is the body of an answer. It cancels the request when silence has passed since the last
+// Read began.
 type patient struct {
 	io.ReadCloser
 	timer  *time.Timer
@@ -241,7 +245,7 @@ func (p *patient) Close() error {
 	return p.ReadCloser.Close()
 }
 
-// isURL reports whether an archive is fetched.
+// isURL reports whether where is a URL, not a path.
 func isURL(where string) bool {
 	return strings.HasPrefix(where, "http://") || strings.HasPrefix(where, "https://")
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/mintlake/mintlake/solana/tokenaccount"
 )
 
-// Extract returns the fact that an account states, without its slot. Of an account that states
-// none, skipped says why if somebody should know. It is called by several goroutines, for every
-// version of every account, so it must be quick for those that are of no use. What it returns must
-// not refer to the account's data.
+// Extract returns the fact that an account states, without its slot. If the account states none
+// although it should, skipped says why. It is called by several goroutines, for every version of
+// every account, so it must be quick for accounts that state nothing. The fact must not refer to
+// the account's data.
 type Extract func(account *lattice.Account) (fact *eventspb.Enrichment, skipped string)
 
 // Where the kinds of accounts are told apart (spl-token-2022-interface, mpl-token-metadata).
@@ -22,7 +22,7 @@ const (
 )
 
 // Mints extracts the facts of mints and of Metaplex metadata. Nearly all accounts are neither, and
-// are told by owner, length and one byte.
+// it recognises them by owner, length and one byte.
 func Mints(account *lattice.Account) (fact *eventspb.Enrichment, skipped string) {
 	data := account.Data
 	switch account.Owner {

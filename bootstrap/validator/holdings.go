@@ -20,7 +20,8 @@ import (
 )
 
 // Layout of a token account of both programs (spl-token-2022-interface, state.rs): mint, owner,
-// amount, and what tokenaccount.StateOf reads. With extensions the account's type follows.
+// amount, and what tokenaccount.StateOf reads. In an account with extensions, a byte with the type
+// of the account follows.
 const (
 	tokenAccountLength = 165
 	ownerAt            = 32
@@ -28,19 +29,21 @@ const (
 	accountTypeHolding = 2
 )
 
-// heldBytes is what is staged of a token account: its address, and its layout up to the delegated
-// amount.
+// heldBytes is how many bytes of a token account are staged: its address, and its layout up to the
+// delegated amount.
 const heldBytes = 32 + tokenaccount.StateEnd
 
 const (
-	// heldGroup is how many token accounts are gathered, so that those of a mint share a record.
+	// heldGroup is how many token accounts are gathered before they are written, so that those of
+	// one mint share a record.
 	heldGroup = 100_000
-	// heldChanges is how many of them a record has at most.
+	// heldChanges is how many token accounts a record has at most.
 	heldChanges = 2_000
 )
 
-// holding returns what is staged of a token account whose mint is followed; nil of any other.
-func (l *Loader) holding(out []byte, a *lattice.Account) []byte {
+// appendHolding appends what is staged of a token account whose mint is followed. For any other
+// account it returns nil.
+func (l *Loader) appendHolding(out []byte, a *lattice.Account) []byte {
 	if l.deps.Follow == nil || len(a.Data) < tokenAccountLength || a.Owner != tokenaccount.ProgramToken && a.Owner != tokenaccount.ProgramToken2022 {
 		return nil
 	}
@@ -53,8 +56,9 @@ func (l *Loader) holding(out []byte, a *lattice.Account) []byte {
 	return append(append(out, a.Address[:]...), a.Data[:tokenaccount.StateEnd]...)
 }
 
-// publishHoldings writes the staged token accounts that count, as reads at the end of the slot, and
-// then of each mint that it was read as a whole.
+// publishHoldings writes the staged token accounts that no newer version replaces, as reads at the
+// end of the snapshot's slot. Then it writes for each followed mint that all its accounts were
+// read.
 func (l *Loader) publishHoldings(ctx context.Context, replaced *replaced) error {
 	if l.deps.Follow == nil {
 		return nil
@@ -102,7 +106,7 @@ func (l *Loader) publishHoldings(ctx context.Context, replaced *replaced) error 
 	return l.markWhole(ctx, replaced)
 }
 
-// writeHoldings writes the changes of a group, by mint.
+// writeHoldings writes the token accounts of a group, by mint.
 func (l *Loader) writeHoldings(ctx context.Context, group map[pubkey.Key][]*eventspb.BalanceChange) error {
 	var records []kafka.Record
 	for _, mint := range slices.SortedFunc(maps.Keys(group), func(a, b pubkey.Key) int { return bytes.Compare(a[:], b[:]) }) {
@@ -120,9 +124,9 @@ func (l *Loader) writeHoldings(ctx context.Context, group map[pubkey.Key][]*even
 	return nil
 }
 
-// markWhole says of each followed mint that exists that all its accounts were read, and then, if
-// all mints are followed, that all accounts of all wallets were. The records of a mint come behind
-// its accounts, in the same partition.
+// markWhole writes a record for each followed mint that exists, which says that all accounts of the
+// mint were read. If all mints are followed, a last record says that all accounts of all wallets
+// were read. The record of a mint comes after the mint's accounts, in the same partition.
 func (l *Loader) markWhole(ctx context.Context, replaced *replaced) error {
 	var records []kafka.Record
 	flush := func() error {
@@ -169,8 +173,8 @@ func (l *Loader) markWhole(ctx context.Context, replaced *replaced) error {
 	return flush()
 }
 
-// balances makes the record of a read of a mint's accounts. It has no time of receipt, as it must
-// not count for freshness.
+// balances makes the record of a read of a mint's accounts. The record has no time of receipt,
+// because it must not count for freshness.
 func (l *Loader) balances(mint pubkey.Key, message *eventspb.BalanceChanges) (kafka.Record, error) {
 	message.Mint, message.Slot, message.IsRead = mint[:], l.state.Summary.Slot, true
 	value, err := proto.MarshalOptions{Deterministic: true}.Marshal(message)

@@ -7,10 +7,10 @@ import (
 	"io"
 )
 
-// mergeBuffer is read ahead of each run.
+// mergeBuffer is how many bytes of each run are read ahead.
 const mergeBuffer = 64 << 10
 
-// cursor is the next entry of a run.
+// cursor is the next entry of a run; left is how many entries follow it.
 type cursor struct {
 	entry
 	r    *bufio.Reader
@@ -23,13 +23,14 @@ func (c *cursor) next() error {
 		return fmt.Errorf("read the spill of accounts: %w", err)
 	}
 	c.decode(raw)
-	_, _ = c.r.Discard(entryBytes) // they were peeked
+	_, _ = c.r.Discard(entryBytes) // no error: they were peeked
 	c.left--
 	return nil
 }
 
-// merge calls older with each version of an account that a newer one replaces. It returns how many
-// accounts are left: whose newest version has lamports.
+// merge merges the runs, and calls older with each version of an account that a newer version
+// replaces. It returns how many accounts exist, which means that their newest version has lamports.
+// It calls progress now and then with the number of entries that were merged.
 func (s *spill) merge(ctx context.Context, older func(*entry) error, progress func(done int64)) (live int64, err error) {
 	heap, err := s.cursors()
 	if err != nil {
@@ -63,7 +64,7 @@ func (s *spill) merge(ctx context.Context, older func(*entry) error, progress fu
 	return live, nil
 }
 
-// cursors returns a heap of the beginnings of all runs.
+// cursors returns a heap of cursors at the beginnings of all runs, with the lowest entry first.
 func (s *spill) cursors() ([]*cursor, error) {
 	var heap []*cursor
 	at := int64(0)

@@ -13,7 +13,8 @@ import (
 	"github.com/mintlake/mintlake/solana/lattice"
 )
 
-// worker is what one goroutine needs to look at accounts.
+// worker has what one goroutine needs to look at accounts: buffers that are used again, and sum and
+// skipped, which it adds to.
 type worker struct {
 	hasher  lattice.Hasher
 	sum     lattice.Hash
@@ -24,7 +25,7 @@ type worker struct {
 	skipped map[string]int64
 }
 
-// job is a chunk of the storage of a rank.
+// job is a chunk of a storage, with the rank of the storage.
 type job struct {
 	rank  uint32
 	chunk *archive.Chunk
@@ -35,26 +36,28 @@ type pass struct {
 	reader *archive.Reader
 	// base is the rank of the archive's first storage.
 	base uint32
-	// skip is how many storages, from the front, are left out; want says of which of the others the
-	// accounts are looked at. want may be nil: of all.
+	// skip is how many storages at the front are left out. Of the other storages, those are looked
+	// at for which want returns true; all of them if want is nil.
 	skip int
 	want func(rank uint32) bool
+	// look is what a worker does with a chunk.
 	look func(w *worker, rank uint32, chunk *archive.Chunk) error
-	// storage is called when a storage is read, with the number of its accounts; pause waits until
-	// the workers have looked at all of it, and returns their error. If storage returns errEnough
-	// the pass ends.
+	// storage is called when a storage was read, with the number of its accounts. pause waits until
+	// the workers have looked at everything that was read, and returns their error. If storage
+	// returns errEnough, the pass ends.
 	storage func(rank, accounts uint32, pause func() error) error
 }
 
-// outcome is the first error of the workers, and which chunks they are at.
+// outcome counts the chunks that the workers have not looked at yet, and has the workers' first
+// error.
 type outcome struct {
 	busy sync.WaitGroup
 	once sync.Once
 	err  error
 }
 
-// done ends the work on a chunk.
-func (o *outcome) done(err error) error {
+// ended notes that the work on a chunk has ended, with its error or nil. It returns err.
+func (o *outcome) ended(err error) error {
 	if err != nil {
 		o.once.Do(func() { o.err = err })
 	}
@@ -70,8 +73,8 @@ func (o *outcome) wait() error {
 // errEnough ends a pass before the archive's end.
 var errEnough = errors.New("enough was read")
 
-// workersOf returns as many workers as there are processors.
-func workersOf() []*worker {
+// newWorkers returns as many workers as there are processors.
+func newWorkers() []*worker {
 	workers := make([]*worker, runtime.GOMAXPROCS(0))
 	for i := range workers {
 		workers[i] = &worker{skipped: map[string]int64{}}
@@ -79,11 +82,11 @@ func workersOf() []*worker {
 	return workers
 }
 
-// run makes the pass. When it returns, no worker is at work.
+// run makes the pass. When it returns, all workers have stopped.
 func (p *pass) run(ctx context.Context, workers []*worker) error {
 	group, ctx := errgroup.WithContext(ctx)
 	jobs := make(chan job)
-	free := make(chan *archive.Chunk, 2*len(workers)+1) // bounds the chunks
+	free := make(chan *archive.Chunk, 2*len(workers)+1) // bounds the memory
 	for range cap(free) {
 		free <- new(archive.Chunk)
 	}
@@ -93,7 +96,7 @@ func (p *pass) run(ctx context.Context, workers []*worker) error {
 			for j := range jobs {
 				err := p.look(w, j.rank, j.chunk)
 				free <- j.chunk
-				if out.done(err) != nil {
+				if out.ended(err) != nil {
 					return err
 				}
 			}
@@ -111,6 +114,7 @@ func (p *pass) run(ctx context.Context, workers []*worker) error {
 	return err
 }
 
+// read gives the archive's storages to the workers, one after the other.
 func (p *pass) read(ctx context.Context, jobs chan<- job, free chan *archive.Chunk, out *outcome) error {
 	for number := 0; ; number++ {
 		storage, err := p.reader.Next()

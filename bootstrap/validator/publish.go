@@ -14,10 +14,11 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// saveEvery is the least time between two notes of how much is in the log.
+// saveEvery is the least time between two writes of the progress file while facts are written.
 const saveEvery = time.Second
 
-// publish writes the staged facts of versions that count, behind what an earlier run has written.
+// publish writes the staged facts of versions that no newer version replaces, from where an earlier
+// run has stopped. Then it writes the holdings and the snapshot's own record.
 func (l *Loader) publish(ctx context.Context, replaced *replaced) error {
 	batch := bootstrap.NewBatch(l.deps.Producer, func(records int) { l.state.Records += int64(records) })
 	saved := time.Now()
@@ -72,6 +73,7 @@ func (l *Loader) record(ctx context.Context) error {
 	return nil
 }
 
+// write adds a staged fact to the batch, at the snapshot's slot.
 func (l *Loader) write(ctx context.Context, batch *bootstrap.Batch, value []byte) error {
 	fact := new(eventspb.Enrichment)
 	if err := proto.Unmarshal(value, fact); err != nil {
@@ -81,7 +83,7 @@ func (l *Loader) write(ctx context.Context, batch *bootstrap.Batch, value []byte
 	return batch.Add(ctx, fact)
 }
 
-// notePublished notes that everything staged before an offset is in the log.
+// notePublished notes that all facts that are staged before a byte offset are in the log.
 func (l *Loader) notePublished(offset int64) error {
 	l.state.Published = offset
 	l.tell(stepWrite, offset, l.state.StagedBytes, "writing the facts")

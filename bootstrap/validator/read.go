@@ -25,7 +25,8 @@ func (l *Loader) readAll(ctx context.Context) error {
 	return nil
 }
 
-// base is the rank of an archive's first storage, and the slot of the full snapshot below it.
+// base returns the rank of the first storage of archive i, and the slot of the full snapshot below
+// it, or 0.
 func (l *Loader) base(i int) (rank uint32, slot uint64) {
 	if i == 0 {
 		return 0, 0
@@ -33,8 +34,8 @@ func (l *Loader) base(i int) (rank uint32, slot uint64) {
 	return uint32(l.state.Archives[0].Total), l.state.Archives[0].Slot
 }
 
-// openArchive opens an archive and checks its manifest. An archive that a run before has begun must
-// be the same.
+// openArchive opens an archive and checks its manifest. If an earlier run or pass has begun to read
+// the archive, it must be the same one. The caller calls the returned func when it has read enough.
 func (l *Loader) openArchive(i int, source *source) (*archive.Reader, func(), error) {
 	file, err := source.open()
 	if err != nil {
@@ -77,7 +78,7 @@ func (l *Loader) readArchive(ctx context.Context, i int, source *source) error {
 	if need := int(rank) + noted.Total; len(l.state.Counts) < need {
 		l.state.Counts = append(l.state.Counts, make([]uint32, need-len(l.state.Counts))...)
 	}
-	workers := workersOf()
+	workers := newWorkers()
 	saved := time.Now()
 	p := &pass{reader: reader, base: rank, skip: noted.Storages, look: l.take}
 	p.storage = func(rank, accounts uint32, pause func() error) error {
@@ -101,7 +102,8 @@ func (l *Loader) readArchive(ctx context.Context, i int, source *source) error {
 	return l.checkpoint(workers)
 }
 
-// take is what a worker does with a chunk the first time.
+// take looks at a chunk in the first pass: it adds every version of an account to the spill and to
+// the worker's sum, and its fact to the stage.
 func (l *Loader) take(w *worker, rank uint32, chunk *archive.Chunk) error {
 	w.entries, w.facts, w.held = w.entries[:0], w.facts[:0], w.held[:0]
 	facts, held := int64(0), int64(0)
@@ -140,19 +142,21 @@ func (l *Loader) take(w *worker, rank uint32, chunk *archive.Chunk) error {
 	return l.stage.add(w.facts, facts)
 }
 
-// stageHolding stages a token account, and reports whether it is one that is followed.
+// stageHolding stages an account if it is a token account of a followed mint, and reports whether
+// it is.
 func (l *Loader) stageHolding(w *worker, rank, place uint32, account *lattice.Account) bool {
-	w.value = l.holding(w.value[:0], account)
+	w.value = l.appendHolding(w.value[:0], account)
 	if len(w.value) == 0 {
 		return false
 	}
-	// A fixed length cannot be too long.
+	// The only error would be a length that is too long, and this one is fixed.
 	w.held, _ = appendStaged(w.held, rank, place, func(out []byte) ([]byte, error) { return append(out, w.value...), nil })
 	return true
 }
 
-// checkpoint notes what the workers, who must not be at work, have read. It makes durable first
-// what the note speaks of.
+// checkpoint writes to the progress file how far the reading is. The workers must not be at work.
+// First it makes the spill and the staged facts durable, because the progress file must not be
+// ahead of them.
 func (l *Loader) checkpoint(workers []*worker) error {
 	for _, w := range workers {
 		l.sum.Add(&w.sum)
@@ -175,7 +179,7 @@ func (l *Loader) checkpoint(workers []*worker) error {
 	return l.file.Save(l.state)
 }
 
-// findReplaced sorts the spill, and says which versions are not the newest ones.
+// findReplaced sorts the spill, and returns which versions are not the newest ones.
 func (l *Loader) findReplaced(ctx context.Context) (*replaced, error) {
 	r, err := newReplaced(l.state.Counts)
 	if err != nil {
@@ -195,7 +199,8 @@ func (l *Loader) findReplaced(ctx context.Context) (*replaced, error) {
 	return r, nil
 }
 
-// check takes the versions that were replaced off the sum again, and compares it with the manifest.
+// check subtracts the hashes of replaced versions from the sum, and compares the sum with the
+// manifest.
 func (l *Loader) check(ctx context.Context, replaced *replaced) error {
 	if l.manifest == nil { // everything was read by an earlier run
 		last := len(l.sources) - 1
@@ -223,8 +228,8 @@ func (l *Loader) check(ctx context.Context, replaced *replaced) error {
 	return l.file.Save(l.state)
 }
 
-// takeOff reads an archive a second time, as far as it has versions that were replaced, and takes
-// their hashes off the sum.
+// takeOff reads an archive a second time, up to its last storage with replaced versions, and
+// subtracts their hashes from the sum.
 func (l *Loader) takeOff(ctx context.Context, i int, source *source, replaced *replaced, sum *lattice.Hash) error {
 	rank, _ := l.base(i)
 	count := l.state.Archives[i].Total
@@ -245,6 +250,7 @@ func (l *Loader) takeOff(ctx context.Context, i int, source *source, replaced *r
 	p := &pass{reader: reader, base: rank, want: func(rank uint32) bool { return replaced.perStorage[rank] > 0 }}
 	p.look = func(w *worker, rank uint32, chunk *archive.Chunk) error {
 		for place, account := range chunk.Accounts() {
+			// A file that was changed since the first pass may have more accounts.
 			if place < l.state.Counts[rank] && replaced.has(rank, place) {
 				w.sum.Add(w.hasher.Account(account))
 			}
@@ -261,7 +267,7 @@ func (l *Loader) takeOff(ctx context.Context, i int, source *source, replaced *r
 		}
 		return errEnough
 	}
-	workers := workersOf()
+	workers := newWorkers()
 	if err := p.run(ctx, workers); err != nil {
 		return fmt.Errorf("%s: %w", source.name, err)
 	}

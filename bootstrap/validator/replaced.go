@@ -2,21 +2,22 @@ package validator
 
 import "fmt"
 
-// maxVersions bounds the versions of accounts in a snapshot: the bitmap of them has a GiB then.
+// maxVersions bounds the versions of accounts in a snapshot: with so many, the bitmap has 1 GiB.
 // Mainnet-beta has a little more than one thousand million accounts.
 const maxVersions = 8 << 30
 
-// replaced is a bitmap of the versions of accounts that a newer one replaces.
+// replaced is a bitmap of the versions of accounts that have lamports and that a newer version
+// replaces.
 type replaced struct {
-	// first is the number of each storage's first account, by rank.
+	// first is the bit of each storage's first account, by rank.
 	first []int64
 	bits  []uint64
-	// perStorage counts those that have lamports, by rank.
+	// perStorage counts the versions in the bitmap by the rank of their storage.
 	perStorage []uint32
 	count      int64
 }
 
-// newReplaced makes an empty bitmap; counts are the accounts of each storage, by rank.
+// newReplaced makes an empty bitmap. counts has the number of accounts of each storage, by rank.
 func newReplaced(counts []uint32) (*replaced, error) {
 	r := &replaced{first: make([]int64, len(counts)), perStorage: make([]uint32, len(counts))}
 	total := int64(0)
@@ -33,7 +34,7 @@ func newReplaced(counts []uint32) (*replaced, error) {
 
 func (r *replaced) add(e *entry) error {
 	if e.empty() {
-		return nil // adds nothing to the lattice hash, and states nothing
+		return nil // a version without lamports has no hash in the sum, and no fact
 	}
 	bit := r.first[e.rank()] + int64(e.place())
 	r.bits[bit/64] |= 1 << (bit % 64)

@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// saving writes an archive to a file while others read the file's beginning.
+// saving writes an archive to a file, while a reader already reads the beginning of the file.
 type saving struct {
 	cancel context.CancelFunc
 	ended  sync.WaitGroup
@@ -33,7 +33,7 @@ func (s *saving) stop() {
 	s.ended.Wait()
 }
 
-// size is the whole length if it is known, or else 0.
+// size returns the length of the whole archive; 0 if it is not known.
 func (s *saving) size() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -43,8 +43,8 @@ func (s *saving) size() int64 {
 	return s.remote.Size
 }
 
-// wait returns when the file has more than that many bytes, or is whole. more reports that it may
-// still grow.
+// wait returns when the file has more than read bytes, is whole, or cannot be saved. more reports
+// that the file may still grow.
 func (s *saving) wait(read int64) (more bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,7 +64,7 @@ func (s *saving) grow(n int) {
 	s.changed.Broadcast()
 }
 
-// end says how the saving ended.
+// end notes how the saving ended, nil if the file is whole.
 func (s *saving) end(err error) {
 	s.mu.Lock()
 	s.whole, s.err = err == nil, err
@@ -72,7 +72,7 @@ func (s *saving) end(err error) {
 	s.changed.Broadcast()
 }
 
-// copy writes what comes from in to the file.
+// copy writes the bytes of in to the file.
 func (s *saving) copy(file *os.File, in io.Reader) error {
 	buffer := make([]byte, 1<<20)
 	for {
@@ -90,14 +90,14 @@ func (s *saving) copy(file *os.File, in io.Reader) error {
 	}
 }
 
-// diskError is an error of the file, which trying again does not help.
+// diskError is an error of the file. It is of no use to try again.
 type diskError struct{ err error }
 
 func (e *diskError) Error() string { return "save the snapshot: " + e.err.Error() }
 func (e *diskError) Unwrap() error { return e.err }
 
-// savePipe saves what comes through a pipe. A pipe cannot be taken up where it stopped: what an
-// earlier run saved is written anew.
+// savePipe saves what comes through a pipe. A pipe begins anew in each run, so what an earlier run
+// saved is overwritten.
 func savePipe(ctx context.Context, pipe io.ReadCloser, target string) (*saving, error) {
 	file, err := os.Create(target)
 	if err != nil {

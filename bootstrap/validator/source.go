@@ -18,12 +18,12 @@ type source struct {
 	// name is the archive's file name.
 	name string
 	path string
-	save *saving // nil for a file
-	read atomic.Int64
+	save *saving      // nil for a file
+	read atomic.Int64 // bytes that were read since the last open
 }
 
-// openSource finds out what an archive is: a URL, - for standard input, or the path of a file or a
-// pipe. What is no file is saved in folder under as.
+// openSource returns the archive that where names: a URL, - for standard input, or the path of a
+// file or a pipe. An archive that is not a file is saved to the file as in folder.
 func openSource(ctx context.Context, where, folder, as string) (*source, error) {
 	target := filepath.Join(folder, as)
 	if isURL(where) {
@@ -59,7 +59,7 @@ func openSource(ctx context.Context, where, folder, as string) (*source, error) 
 	return &source{name: path.Base(where), path: target, save: save}, err
 }
 
-// size is the archive's length in bytes; 0 while it is not known.
+// size returns the archive's length in bytes; 0 while it is not known.
 func (s *source) size() int64 {
 	if s.save != nil {
 		return s.save.size()
@@ -71,7 +71,8 @@ func (s *source) size() int64 {
 	return info.Size()
 }
 
-// open opens the archive at its beginning. A reader of what is being saved waits for more.
+// open opens the archive at its beginning. If the archive is still being saved, its reader waits
+// for more bytes.
 func (s *source) open() (io.ReadCloser, error) {
 	file, err := os.Open(s.path)
 	if err != nil {
@@ -81,14 +82,14 @@ func (s *source) open() (io.ReadCloser, error) {
 	return &counted{File: file, source: s}, nil
 }
 
-// close ends the saving. The saved file stays for the next run.
+// close ends the saving of the archive. The saved file stays for the next run.
 func (s *source) close() {
 	if s.save != nil {
 		s.save.stop()
 	}
 }
 
-// counted counts what is read, and waits at the end of a file that still grows.
+// counted counts the bytes that are read, and waits at the end of a file that still grows.
 type counted struct {
 	*os.File
 	source *source

@@ -13,8 +13,7 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// entry is one version of an account: what must be remembered of each to know which one is the
-// newest.
+// entry is what is kept of one version of an account, to know which version is the newest.
 type entry struct {
 	// address is big endian, so that entries sort as bytes do.
 	address [4]uint64
@@ -68,22 +67,23 @@ func (e *entry) decode(raw []byte) {
 // written.
 const runEntries = 2_000_000
 
-// spill is an external merge sort: entries are gathered, sorted in memory into runs, and written
-// one behind the other into a file. Add is safe for concurrent use, the rest is not.
+// spill is an external merge sort: entries are gathered in memory, sorted into runs, and written to
+// a file, one run after the other. add is safe for concurrent use, the other methods are not.
 type spill struct {
 	file *os.File
 	// runs are the numbers of entries of the runs in the file.
 	runs []int64
-	most int
+	most int // how many entries make a run
 
 	mu      sync.Mutex
 	buffer  []entry
 	writing sync.WaitGroup
-	spare   []entry
-	err     error // of the last write; guarded by writing
+	spare   []entry // the memory of the last run, to be used again
+	err     error   // of the last write; guarded by writing, as spare is
 }
 
-// openSpill opens the file at path as the runs say; the rest of it is cut off.
+// openSpill opens the file at path, and cuts it to these runs. The rest is from after the last
+// checkpoint.
 func openSpill(path string, runs []int64, most int) (*spill, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -108,7 +108,7 @@ func (s *spill) entries() (n int64) {
 	return n
 }
 
-// bytes is how long the file is.
+// bytes returns the length of the file.
 func (s *spill) bytes() int64 { return s.entries() * entryBytes }
 
 func (s *spill) close() {
@@ -116,7 +116,7 @@ func (s *spill) close() {
 	_ = s.file.Close()
 }
 
-// add takes entries. It writes a run when enough have come.
+// add adds entries. It writes a run when there are enough.
 func (s *spill) add(entries []entry) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,7 +127,7 @@ func (s *spill) add(entries []entry) error {
 	return s.write()
 }
 
-// write begins to write a run, when the one before is written.
+// write begins to write the buffer as a run, after the run before it is written.
 func (s *spill) write() error {
 	s.writing.Wait()
 	if s.err != nil || len(s.buffer) == 0 {

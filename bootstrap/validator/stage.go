@@ -14,8 +14,9 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// stage is the file of facts that wait for the check: of each, the rank of its storage, its
-// account's place, its length, and its bytes. Add is safe for concurrent use, the rest is not.
+// stage is a file of facts, or of token accounts, that wait until the snapshot is checked. Each has
+// the rank of its storage, the place of its account in the storage, its length, and its bytes. add
+// is safe for concurrent use, the other methods are not.
 type stage struct {
 	file *os.File
 
@@ -25,12 +26,14 @@ type stage struct {
 	facts int64
 }
 
+// stageHeader is the length of rank, place and length in bytes.
 const stageHeader = 4 + 4 + 4
 
 // maxFact bounds a staged fact. An account has 10 MiB at most.
 const maxFact = 32 << 20
 
-// openStage opens the file at path, which has that many bytes and facts; the rest is cut off.
+// openStage opens the file at path. bytes is its length and facts how many facts it has, both as of
+// the last checkpoint. What follows is cut off.
 func openStage(path string, bytes, facts int64) (*stage, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -49,7 +52,7 @@ func openStage(path string, bytes, facts int64) (*stage, error) {
 
 func (s *stage) close() { _ = s.file.Close() }
 
-// appendStaged appends what the file has of a fact; value appends the fact's bytes.
+// appendStaged appends a fact to out, as the file has it. value appends the fact's own bytes.
 func appendStaged(out []byte, rank, place uint32, value func(out []byte) ([]byte, error)) ([]byte, error) {
 	start := len(out)
 	out = binary.LittleEndian.AppendUint32(out, rank)
@@ -66,12 +69,12 @@ func appendStaged(out []byte, rank, place uint32, value func(out []byte) ([]byte
 	return out, nil
 }
 
-// appendFact appends what the file has of a fact.
+// appendFact is appendStaged for a fact in protobuf.
 func appendFact(out []byte, rank, place uint32, fact *eventspb.Enrichment) ([]byte, error) {
 	return appendStaged(out, rank, place, func(out []byte) ([]byte, error) { return proto.MarshalOptions{}.MarshalAppend(out, fact) })
 }
 
-// add writes some facts, as appendStaged makes them.
+// add writes facts that appendStaged made: raw has as many as facts says.
 func (s *stage) add(raw []byte, facts int64) error {
 	if facts == 0 {
 		return nil
@@ -104,7 +107,8 @@ type staged struct {
 	end         int64
 }
 
-// each reads the facts from an offset on. A value is valid until the next one.
+// each calls see for every fact from the offset from on, in bytes. The fact is valid during the
+// call.
 func (s *stage) each(from int64, see func(*staged) error) error {
 	in := bufio.NewReaderSize(io.NewSectionReader(s.file, from, s.bytes-from), 1<<20)
 	fact := staged{end: from}

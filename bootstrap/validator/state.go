@@ -31,12 +31,13 @@ type state struct {
 	Log        string `json:"log,omitempty"`
 	// Counts are the accounts of each storage that was read, by rank.
 	Counts []uint32 `json:"counts"`
-	Runs   []int64  `json:"runs"`
-	// StagedBytes and StagedFacts are what the stage holds.
+	// Runs are the numbers of entries of the spill's runs.
+	Runs []int64 `json:"runs"`
+	// StagedBytes and StagedFacts are how many bytes and facts are staged.
 	StagedBytes int64 `json:"staged_bytes"`
 	StagedFacts int64 `json:"staged_facts"`
-	// HeldBytes and HeldAccounts are the staged token accounts, HeldPublished and HeldRecords those
-	// that are in the log.
+	// HeldBytes and HeldAccounts are how many bytes and token accounts are staged. HeldPublished is
+	// up to which byte they are in the log, and HeldRecords how many token accounts were written.
 	HeldBytes     int64 `json:"held_bytes"`
 	HeldAccounts  int64 `json:"held_accounts"`
 	HeldPublished int64 `json:"held_published"`
@@ -44,7 +45,8 @@ type state struct {
 	// Sum is the lattice hash of all versions read so far.
 	Sum     []byte           `json:"sum"`
 	Skipped map[string]int64 `json:"skipped"`
-	// Published is up to which byte the staged facts are in the log, and Records how many of them.
+	// Published is up to which byte the staged facts are in the log, and Records how many facts
+	// were written.
 	Published int64   `json:"published"`
 	Records   int64   `json:"records"`
 	Summary   Summary `json:"summary"`
@@ -61,7 +63,8 @@ type archiveState struct {
 	Whole    bool   `json:"whole"`
 }
 
-// loadState loads the progress of the last run, or begins anew. It refuses that of another run.
+// loadState loads the progress of the last run, or begins anew. It refuses the progress of a run
+// with other flags or archives. names are the names of the archives.
 func loadState(cfg *Config, balances bool, file *bootstrap.StateFile, names []string) (*state, error) {
 	s := &state{}
 	found, err := file.Load(s)

@@ -6,9 +6,9 @@
 // bootstrap over RPC writes them; the token accounts of mints that are followed.
 // Guarantees: nothing is written before the whole snapshot is read and checked. Of two versions of
 // an account that of the later slot counts, and within a slot the one that stands later in its
-// storage. Memory is bounded by 2 GiB: of each account 40 bytes are spilled, sorted and merged on
-// disk, and one bit is kept. After a kill a run goes on behind the last storage that was noted, or
-// behind the last fact that was written.
+// storage. Memory is bounded by 2 GiB: of each version of an account 40 bytes are spilled, sorted
+// and merged on disk, and one bit is kept in memory. After a kill a run goes on after the last
+// storage, or the last fact, that the progress file counts as done.
 package validator
 
 import (
@@ -30,24 +30,24 @@ import (
 	"github.com/mintlake/mintlake/solana/lattice"
 )
 
-// Upstream is what facts of a snapshot name as their upstream, so that an operator can take back
-// what a bad one said.
+// Upstream is what facts of a snapshot name as their upstream, so that an operator can retract the
+// facts of a bad snapshot.
 const Upstream = "validator-snapshot"
 
-// checkpointEvery is the time between two notes of how far the reading is.
+// checkpointEvery is the time between two writes of the progress file while archives are read.
 const checkpointEvery = 30 * time.Second
 
 // Config is what to read.
 type Config struct {
 	// Full is the path or URL of a full snapshot, or - for standard input.
 	Full string
-	// Incremental is that of an incremental snapshot over it; it may be empty.
+	// Incremental is the path or URL of an incremental snapshot over the full one. It may be empty.
 	Incremental string
 	// Folder is where progress, spill and staged facts lie. It is made.
 	Folder string
-	// ExpectHash is the bank hash, in base58, that a second source says; it may be empty.
+	// ExpectHash is the bank hash that a second source states, in base58. It may be empty.
 	ExpectHash string
-	// SkipHash leaves out the hashes of accounts.
+	// SkipHash leaves out the hashing of accounts: then they are not checked against the bank hash.
 	SkipHash bool
 	// Log names the log that is written to, by the cluster id of its Kafka.
 	Log string
@@ -56,13 +56,14 @@ type Config struct {
 // Deps are a loader's collaborators.
 type Deps struct {
 	Producer kafka.RecordProducer
-	// Extract makes the facts of accounts; Mints by default.
+	// Extract makes the facts of accounts. Default Mints.
 	Extract Extract
-	// Follow says of which mints token accounts are read too, into chain.balances.v1; nil: of none.
+	// Follow reports whether the token accounts of a mint are read, too. They go to
+	// chain.balances.v1. If Follow is nil, none are read.
 	Follow func(mint pubkey.Key) bool
-	// All says that Follow takes every mint.
+	// All says that Follow returns true for every mint.
 	All bool
-	// Bounds say which slots a chain can have reached; nil knows only the clock.
+	// Bounds says which slots a chain can have reached; nil checks them against the clock alone.
 	Bounds *bounds.Bounds
 	Logger *slog.Logger
 }
@@ -73,12 +74,12 @@ type Summary struct {
 	Slot     uint64 `json:"slot"`
 	BankHash string `json:"bank_hash"`
 	Check    Check  `json:"check"`
-	// Versions counts what the archives hold, Replaced the older ones that have lamports, Accounts
-	// those that exist.
+	// Versions counts the versions of accounts that the archives hold, Replaced the versions that
+	// have lamports and that a newer version replaces, Accounts the accounts that exist.
 	Versions int64 `json:"versions"`
 	Replaced int64 `json:"replaced"`
 	Accounts int64 `json:"accounts"`
-	// SpillBytes and StagedBytes are what was needed on disk.
+	// SpillBytes and StagedBytes are how much of the disk the spill and the staged facts took.
 	SpillBytes  int64 `json:"spill_bytes"`
 	StagedBytes int64 `json:"staged_bytes"`
 	// Records counts the facts that were written.
@@ -94,7 +95,7 @@ type Loader struct {
 	cfg  Config
 	deps Deps
 	file *bootstrap.StateFile
-	// runEntries and checkpointEvery are the constants; tests lower them.
+	// runEntries and checkpointEvery are the constants of these names; tests lower them.
 	runEntries      int
 	checkpointEvery time.Duration
 
@@ -102,9 +103,9 @@ type Loader struct {
 	sources  []*source
 	manifest *archive.Manifest // of the last archive
 	spill    *spill
-	stage    *stage
-	held     *stage
-	sum      lattice.Hash
+	stage    *stage       // facts of mints and of metadata
+	held     *stage       // token accounts of followed mints
+	sum      lattice.Hash // of all versions that were read
 
 	progress atomic.Pointer[bootstrap.Progress]
 	items    atomic.Int64
@@ -186,8 +187,9 @@ func (l *Loader) Run(ctx context.Context) (Summary, error) {
 	return l.state.Summary, l.finish()
 }
 
-// complete reports that an earlier run has written all of these archives. It asks no server: what
-// one has under a URL changes all the time.
+// complete reports whether an earlier run has written all of these archives. It does not ask the
+// server of a URL, because the file there changes all the time: any file that was read from a URL
+// counts.
 func (l *Loader) complete() (Summary, bool, error) {
 	saved := new(state)
 	if _, err := l.file.Load(saved); err != nil || saved.Phase != phaseDone {
@@ -206,7 +208,8 @@ func (l *Loader) complete() (Summary, bool, error) {
 	return saved.Summary, err == nil, err
 }
 
-// open opens the archives, the progress, and the files on disk as the progress says.
+// open opens the archives and the progress file, and cuts the spill and the staged facts to what
+// the progress file says of them.
 func (l *Loader) open(ctx context.Context) error {
 	var names []string
 	for i, where := range []string{l.cfg.Full, l.cfg.Incremental} {
@@ -254,7 +257,8 @@ func (l *Loader) close() {
 	}
 }
 
-// finish removes what is not needed any more. The progress stays, and says that all is done.
+// finish removes the files that are not needed any more. The progress file stays, and says that
+// everything is done.
 func (l *Loader) finish() error {
 	l.state.Phase = phaseDone
 	l.state.Counts, l.state.Runs, l.state.StagedBytes, l.state.StagedFacts = nil, nil, 0, 0

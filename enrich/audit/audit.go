@@ -56,22 +56,23 @@ type RPC interface {
 	GetMultipleAccounts(ctx context.Context, keys []pubkey.Key, opts solana.AccountOptions) (contextSlot uint64, accounts []*solana.Account, err error)
 }
 
-// Config configures an Auditor. Zero values of fields with a default take it.
+// Config configures an Auditor. A zero value takes the field's default, if it has one.
 type Config struct {
 	// Sample is how many mints to compare; 0 = all.
 	Sample int
-	// Seed of the sample.
+	// Seed chooses the mints of the sample.
 	Seed uint64
-	// Commitment of the reads. Default confirmed, as the registry's own source.
+	// Commitment is that of the reads. Default confirmed, as the registry's own source.
 	Commitment solana.Commitment
-	// Wait is how long the registry may take to pass the slot of a read. If it is 0, the audit does
-	// not wait: it compares a registry that has stopped with a chain that has gone on.
+	// Wait is how long the registry may take to reach the slot of a read. If it is 0, the audit
+	// does not wait: it compares a registry that has stopped with a chain that has gone on.
 	Wait time.Duration
-	// settle is how long rows may take to follow, after the registry has passed the slot. Default 1
-	// s.
+	// settle is how long the audit waits for the rows after the registry has reached the slot of a
+	// read. Default 1 s.
 	settle time.Duration
-	// headWait is how long the chain may take to reach the slots of the registry's facts, once in
-	// an audit. Facts that are still above its head then are wrong. Default 10 s.
+	// headWait is how long the audit waits for the chain to reach the slots of the registry's
+	// facts. It waits once in an audit. Facts that are above the chain's head after that are wrong.
+	// Default 10 s.
 	headWait time.Duration
 	// Rounds is how often a mint is compared at most, the first time included. It is compared again
 	// while something differs or moves. Default 4.
@@ -126,7 +127,7 @@ type Auditor struct {
 	logger   *slog.Logger
 	meter    meter.Meter
 	calls    *rate.Limiter
-	// waited is set once the chain was waited for.
+	// waited says that headWait is used up: the audit does not wait for the chain again.
 	waited bool
 }
 
@@ -144,7 +145,7 @@ func New(cfg Config, deps Deps) (*Auditor, error) {
 	return &Auditor{cfg: cfg, registry: deps.Registry, rpc: deps.RPC, logger: deps.Logger, meter: deps.Meter, calls: pause.Evenly(cfg.CallsPerSecond)}, nil
 }
 
-// ErrBehind means that the registry did not pass the slot of a read within Config.Wait.
+// ErrBehind means that the registry did not reach the slot of a read within Config.Wait.
 var ErrBehind = errors.New("the registry has not reached the slot of the read")
 
 // Run takes the sample and compares it. It returns ErrBehind, the context's error, or what Registry
@@ -169,8 +170,8 @@ func (a *Auditor) Run(ctx context.Context) (*Report, error) {
 	return report, nil
 }
 
-// round compares mints, reports those that are settled, and returns those to read again, which it
-// adds to troubled. The last round reports all.
+// round compares mints. It reports those that are settled, and returns those to read again, which
+// it also adds to troubled. The last round reports all mints.
 func (a *Auditor) round(ctx context.Context, round int, mints []pubkey.Key, report *Report, troubled map[pubkey.Key]bool) (again []pubkey.Key, err error) {
 	count, end := a.meter.Begin(fmt.Sprintf("audit, round %d", round), "mints", int64(len(mints)))
 	defer end()
@@ -191,8 +192,8 @@ func (a *Auditor) round(ctx context.Context, round int, mints []pubkey.Key, repo
 	return again, nil
 }
 
-// account is what the chain has of one mint at slot.
-type account struct {
+// mintRead is what the chain has of one mint at slot. An account that does not exist is nil.
+type mintRead struct {
 	mint            pubkey.Key
 	slot            uint64
 	mintAccount     *solana.Account
@@ -201,7 +202,7 @@ type account struct {
 
 // page reads the mints' accounts, waits until the registry has reached their slots, and compares.
 func (a *Auditor) page(ctx context.Context, mints []pubkey.Key, report *Report, count func(int64)) ([]result, error) {
-	var accounts []account
+	var accounts []mintRead
 	for batch := range slices.Chunk(mints, batchMints) {
 		read, err := a.read(ctx, batch)
 		if err != nil {
@@ -236,27 +237,28 @@ func (a *Auditor) page(ctx context.Context, mints []pubkey.Key, report *Report, 
 	return results, nil
 }
 
-// head returns the chain's head. It asks only if a row has a fact above slot, which the chain had
-// reached: it may have gone on since, or the fact is wrong. It reads any account for that.
-func (a *Auditor) head(ctx context.Context, any pubkey.Key, slot uint64, rows map[pubkey.Key]Row) (uint64, error) {
-	told := slot
+// head returns the chain's head. slot is a slot that the chain has reached. Only if a row has a
+// fact above it, head asks for the chain's slot: the chain may have gone on, or the fact is wrong.
+// To ask, it reads the accounts of probe, which may be any mint.
+func (a *Auditor) head(ctx context.Context, probe pubkey.Key, slot uint64, rows map[pubkey.Key]Row) (uint64, error) {
+	highest := slot
 	for _, row := range rows {
 		for _, fact := range row.Facts {
 			if fromChain(fact.Register) {
-				told = max(told, fact.Position.Slot)
+				highest = max(highest, fact.Position.Slot)
 			}
 		}
 	}
 	deadline := time.Now().Add(a.cfg.headWait)
 	for head := slot; ; {
-		if head >= told || a.waited && head > slot {
+		if head >= highest || a.waited && head > slot {
 			return head, nil
 		}
-		read, err := a.read(ctx, []pubkey.Key{any})
+		read, err := a.read(ctx, []pubkey.Key{probe})
 		if err != nil {
 			return 0, err
 		}
-		if head = max(head, read[0].slot); head >= told {
+		if head = max(head, read[0].slot); head >= highest {
 			return head, nil
 		}
 		if a.waited = a.waited || time.Now().After(deadline); a.waited {
@@ -269,8 +271,8 @@ func (a *Auditor) head(ctx context.Context, any pubkey.Key, slot uint64, rows ma
 }
 
 // read reads the accounts of up to batchMints mints at one slot.
-func (a *Auditor) read(ctx context.Context, mints []pubkey.Key) ([]account, error) {
-	accounts := make([]account, len(mints))
+func (a *Auditor) read(ctx context.Context, mints []pubkey.Key) ([]mintRead, error) {
+	accounts := make([]mintRead, len(mints))
 	keys := make([]pubkey.Key, 0, 2*len(mints))
 	for i, mint := range mints {
 		// If no address is off the curve (once in 2^256), there is no Metaplex account. The mint's
@@ -279,7 +281,7 @@ func (a *Auditor) read(ctx context.Context, mints []pubkey.Key) ([]account, erro
 		if !ok {
 			metaplex = mint
 		}
-		accounts[i] = account{mint: mint}
+		accounts[i] = mintRead{mint: mint}
 		keys = append(keys, mint, metaplex)
 	}
 	if err := pause.Await(ctx, a.calls); err != nil {

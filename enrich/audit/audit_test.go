@@ -119,7 +119,7 @@ func world(n int) (*chain, *book, []pubkey.Key) {
 		metaplex, _ := tokenaccount.MetaplexAddress(key)
 		c.accounts[key] = mintAccount(uint64(100 * i))
 		c.accounts[metaplex] = metaplexAccount(key, fmt.Sprintf("Token %d", i))
-		known := account{mint: key, slot: 900, mintAccount: c.accounts[key], metaplexAccount: c.accounts[metaplex]}
+		known := mintRead{mint: key, slot: 900, mintAccount: c.accounts[key], metaplexAccount: c.accounts[metaplex]}
 		view, _ := chainView(&known, &result{})
 		for _, fact := range view.facts {
 			b.apply(fact)

@@ -18,7 +18,7 @@ type ClickHouse struct {
 	database string
 }
 
-// NewClickHouse reads from the given database.
+// NewClickHouse returns the registry in the tables of a database.
 func NewClickHouse(conn driver.Conn, database string) *ClickHouse {
 	return &ClickHouse{conn: conn, database: database}
 }

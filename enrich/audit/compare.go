@@ -34,7 +34,7 @@ const (
 type Row struct {
 	// Facts are what the row was made of.
 	Facts []registry.Fact
-	// Columns of the row by name, as text; empty for null.
+	// Columns are the row's columns by name, as text; empty for null.
 	Columns map[string]string
 }
 
@@ -57,7 +57,7 @@ type result struct {
 }
 
 // unsettled reports whether another read may give a better result. first says that this was the
-// first read: what is unknown here mostly stays so, and is worth one more read only.
+// first read: what is unknown here mostly stays unknown, so it is worth only one more read.
 func (r *result) unsettled(first bool) bool {
 	return slices.ContainsFunc(r.findings, func(f finding) bool {
 		return f.verdict == Differ || f.verdict == Moved || first && f.verdict == UnknownHere
@@ -68,8 +68,9 @@ func (r *result) add(field, item string, verdict Verdict, here, there string) {
 	r.findings = append(r.findings, finding{field: field, item: item, verdict: verdict, here: here, there: there})
 }
 
-// later adds the finding on a field that has a fact behind the slot of the read.
-func (r *result) later(field, item string, fact registry.Fact) {
+// addLater adds the finding on a field that has a fact of a later slot than the read: it differs if
+// the chain has not reached that slot, or else has moved.
+func (r *result) addLater(field, item string, fact registry.Fact) {
 	if fact.Position.Slot > r.head {
 		r.add(field, item, Differ, fmt.Sprintf("%s at slot %d", fact.Value, fact.Position.Slot), fmt.Sprintf("the chain's head is slot %d", r.head))
 		return
@@ -79,7 +80,7 @@ func (r *result) later(field, item string, fact registry.Fact) {
 
 // compare compares the accounts of one mint with its row. head is the chain's head; it counts if it
 // is above the slot of the read. known is false if there is no row. compare is pure.
-func compare(read *account, row Row, known bool, head uint64) result {
+func compare(read *mintRead, row Row, known bool, head uint64) result {
 	r := result{mint: read.mint, slot: read.slot, head: max(read.slot, head)}
 	chain, whyNone := chainView(read, &r)
 	if !known {
@@ -96,7 +97,7 @@ func compare(read *account, row Row, known bool, head uint64) result {
 	}
 	for _, f := range fields() {
 		if i := slices.IndexFunc(f.registers, func(register registry.Register) bool { _, ok := moved.registers[register]; return ok }); i >= 0 {
-			r.later(f.name, "", moved.registers[f.registers[i]])
+			r.addLater(f.name, "", moved.registers[f.registers[i]])
 			continue
 		}
 		ours, oursKnown := f.value(here)
@@ -112,7 +113,7 @@ func compare(read *account, row Row, known bool, head uint64) result {
 
 // chainView returns the mint as its accounts describe it; nil and the reason if there is no mint.
 // It sets r.metaplexUnreadable.
-func chainView(read *account, r *result) (*view, string) {
+func chainView(read *mintRead, r *result) (*view, string) {
 	if read.mintAccount == nil {
 		return nil, "no account"
 	}
@@ -131,7 +132,7 @@ func chainView(read *account, r *result) (*view, string) {
 			facts = append(facts, registry.FactsOfEnrichment(&eventspb.Enrichment{
 				Mint: read.mint[:], Slot: read.slot, Fact: &eventspb.Enrichment_MetaplexAccount{MetaplexAccount: metadata.Fact(address)},
 			})...)
-		case !errors.Is(err, tokenaccount.ErrOtherKind): // a closed one is of another kind
+		case !errors.Is(err, tokenaccount.ErrOtherKind): // a closed account is of another kind
 			r.metaplexUnreadable = true
 		}
 	}
@@ -140,7 +141,7 @@ func chainView(read *account, r *result) (*view, string) {
 
 // exists compares whether the mint exists in the registry and on the chain. A mint of which the
 // registry had no account state yet at the slot counts as moved.
-func (r *result) exists(here *view, moved later, onChain bool, whyNone string) {
+func (r *result) exists(here *view, moved laterFacts, onChain bool, whyNone string) {
 	closed := here.facts[registry.RegisterClosed].Value == "true"
 	text := func(exists bool, why string) string {
 		if exists {
@@ -151,7 +152,7 @@ func (r *result) exists(here *view, moved later, onChain bool, whyNone string) {
 	fact, changed := moved.registers[registry.RegisterClosed]
 	switch {
 	case changed:
-		r.later(FieldExists, "", fact)
+		r.addLater(FieldExists, "", fact)
 	case !here.knows(registry.RegisterProgram):
 		r.add(FieldExists, "", Moved, "", "")
 	case closed == onChain:
@@ -178,9 +179,11 @@ func (r *result) judge(field, item, here string, hereKnown bool, there string, t
 
 // extensions compares every extension and every attribute. An item without a dot is the name of an
 // extension; any other item is an attribute. The registry does not claim to know all extensions of
-// a mint, so one that it lacks is unknown here. One that the account lacks is wrong, since a mint
-// never loses an extension.
+// a mint, so an extension that it lacks is unknown here. An extension that only the account lacks
+// is wrong in the registry, since a mint never loses an extension.
 func (r *result) extensions(here, chain *view, moved map[string]registry.Fact) {
+	// An item that only a later fact names did not exist at the slot of the read. It is left out,
+	// unless that fact is above the chain's head, and so is wrong.
 	items := map[string]bool{}
 	for item, fact := range moved {
 		items[item] = fact.Position.Slot > r.head
@@ -190,7 +193,7 @@ func (r *result) extensions(here, chain *view, moved map[string]registry.Fact) {
 			items[item] = true
 		}
 	}
-	maps.DeleteFunc(items, func(_ string, told bool) bool { return !told })
+	maps.DeleteFunc(items, func(_ string, listed bool) bool { return !listed })
 	for _, item := range slices.Sorted(maps.Keys(items)) {
 		field, name := FieldExtensions, !strings.Contains(item, ".")
 		switch {
@@ -204,7 +207,7 @@ func (r *result) extensions(here, chain *view, moved map[string]registry.Fact) {
 		fact, changed := moved[item]
 		switch {
 		case changed:
-			r.later(field, item, fact)
+			r.addLater(field, item, fact)
 		case name && oursKnown && theirsKnown:
 			r.add(field, item, Equal, "", "")
 		case name && theirsKnown:

@@ -10,13 +10,13 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// Names of the fields that are not a column of their own.
+// Names of the fields that fields does not list.
 const (
 	// FieldExists: whether there is such a mint, in the registry and on the chain.
 	FieldExists = "exists"
 	// FieldExtensions: the names of a Token-2022 mint's extensions, each compared separately.
 	FieldExtensions = "extensions"
-	// FieldExtensionAttributes: the values inside them, each compared separately.
+	// FieldExtensionAttributes: the values inside the extensions, each compared separately.
 	FieldExtensionAttributes = "extension_attributes"
 	// FieldExtensionBalances: the attributes that are amounts and counts. Instructions that make no
 	// events of the mint change them, so the registry has them as of the last read of the account.
@@ -30,8 +30,8 @@ const (
 type view struct {
 	mint  pubkey.Key
 	token registry.Token
-	facts map[registry.Register]registry.Fact // without items
-	items map[string]string                   // of RegisterExtension
+	facts map[registry.Register]registry.Fact // the facts without an item
+	items map[string]string                   // the values of RegisterExtension by item
 }
 
 func viewOf(mint pubkey.Key, facts []registry.Fact) *view {
@@ -147,14 +147,14 @@ func fromChain(register registry.Register) bool {
 	}
 }
 
-// later are facts of a mint behind the slot of a read, the last one of each register and, of
-// extensions, of each item.
-type later struct {
+// laterFacts are the facts of a mint after the slot of a read: the last fact of each register, and
+// of extensions also the fact of each item.
+type laterFacts struct {
 	registers map[registry.Register]registry.Fact
 	items     map[string]registry.Fact
 }
 
-func (l *later) add(register registry.Register, fact registry.Fact) {
+func (l *laterFacts) add(register registry.Register, fact registry.Fact) {
 	if before, ok := l.registers[register]; !ok || before.Position.Compare(fact.Position) < 0 {
 		l.registers[register] = fact
 	}
@@ -163,10 +163,11 @@ func (l *later) add(register registry.Register, fact registry.Fact) {
 	}
 }
 
-// asOf returns the facts that held at the end of slot and still hold, and the later ones: the value
-// of their registers at slot is no longer known. head is the chain's head.
-func asOf(facts []registry.Fact, slot, head uint64) (held []registry.Fact, moved later) {
-	moved = later{map[registry.Register]registry.Fact{}, map[string]registry.Fact{}}
+// asOf splits the facts of a mint. held are those up to the end of slot, which still hold. moved
+// are the later ones: what their registers had at slot is no longer known. head is the chain's
+// head.
+func asOf(facts []registry.Fact, slot, head uint64) (held []registry.Fact, moved laterFacts) {
+	moved = laterFacts{map[registry.Register]registry.Fact{}, map[string]registry.Fact{}}
 	end := schemas.EndOfSlot(slot)
 	for _, fact := range facts {
 		switch {
@@ -176,9 +177,10 @@ func asOf(facts []registry.Fact, slot, head uint64) (held []registry.Fact, moved
 		case fact.Register != registry.RegisterSupplyDelta:
 			moved.add(fact.Register, fact)
 		case fact.Position.Slot > head:
-			moved.add(registry.RegisterSupply, fact)
+			moved.add(registry.RegisterSupply, fact) // it cannot be true: the supply is to differ
 		default:
-			// A later change of supply replaces nothing: without it the supply is that at slot.
+			// A later change of supply replaces no fact: without this change, the supply is that at
+			// slot.
 		}
 	}
 	return held, moved

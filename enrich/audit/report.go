@@ -34,7 +34,7 @@ type Difference struct {
 	// Item is the extension's attribute; empty for most fields.
 	Item    string  `json:"item,omitempty"`
 	Verdict Verdict `json:"verdict"`
-	// Slot of the read.
+	// Slot is that of the read. Here is the registry's value, There the chain's.
 	Slot  uint64 `json:"slot"`
 	Here  string `json:"here"`
 	There string `json:"there"`
@@ -63,8 +63,8 @@ type Report struct {
 	Differences      []Difference `json:"differences"`
 	DifferencesTotal int          `json:"differences_total"`
 
-	limit   int
-	unknown []Difference
+	limit   int          // Config.MaxDifferences
+	unknown []Difference // those that finish adds to Differences
 }
 
 func newReport(cfg Config, sampled int) *Report {
@@ -129,8 +129,7 @@ func (r *Report) add(result result, troubled bool) {
 	}
 }
 
-// finish computes the ratios and lists unknown values after the differences, as far as there is
-// room.
+// finish computes the ratios, and appends unknown to Differences, as far as there is room.
 func (r *Report) finish() {
 	ratio := func(part, whole int) *float64 {
 		if whole == 0 {

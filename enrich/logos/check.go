@@ -40,7 +40,7 @@ func (m *Machine) check(ctx context.Context, mint pubkey.Key) error {
 	e := m.table.view(mint)
 	url := e.url()
 	if url == "" {
-		m.table.done(mint, m.plan)
+		m.table.finish(mint, m.plan)
 		return nil
 	}
 	request := imageload.Request{URL: url, Anew: e.override.Purge > e.last.GetPurge()}
@@ -52,12 +52,12 @@ func (m *Machine) check(ctx context.Context, mint pubkey.Key) error {
 		return ctx.Err()
 	}
 	m.metrics.checks.WithLabelValues(string(fetch.ClassOf(err))).Inc()
-	if delay, again := m.another(&e, err); again {
-		m.table.done(mint, func(held *entry) time.Time {
+	if delay, again := m.nextAttempt(&e, err); again {
+		m.table.finish(mint, func(held *entry) time.Time {
 			if held.url() != url {
 				return m.plan(held)
 			}
-			if !m.free(err) {
+			if !m.costsNoAttempt(err) {
 				held.attempts++
 			}
 			return m.deps.Now().Add(delay)
@@ -69,9 +69,9 @@ func (m *Machine) check(ctx context.Context, mint pubkey.Key) error {
 	if err := m.publish(ctx, fact); err != nil {
 		return err
 	}
-	m.table.done(mint, func(held *entry) time.Time {
+	m.table.finish(mint, func(held *entry) time.Time {
 		held.attempts = 0
-		if !m.table.covers(mint, fact.GetSlot()) { // not taken back meanwhile
+		if !m.table.covers(mint, fact.GetSlot()) { // the slot was not retracted meanwhile
 			held.foldCheck(fact.GetSlot(), check)
 		}
 		return m.plan(held)
@@ -79,11 +79,11 @@ func (m *Machine) check(ctx context.Context, mint pubkey.Key) error {
 	return nil
 }
 
-// another reports whether to try again before a fact is written, and after which delay. A pause
-// that the host asked for costs no attempt, and neither does a short outage, nor that its domain or
-// address has its share of the workers. A longer outage costs an attempt, though no request is
-// made.
-func (m *Machine) another(e *entry, err error) (time.Duration, bool) {
+// nextAttempt returns the delay before the next attempt, or false if a fact is to be written now.
+// An attempt is free if the host asked for a pause, if its outage is short, or if its domain or
+// address already holds its share of the workers. During a longer outage, an attempt counts, though
+// no request is made.
+func (m *Machine) nextAttempt(e *entry, err error) (time.Duration, bool) {
 	var failed *fetch.Error
 	switch {
 	case !errors.As(err, &failed) || !fetch.Retryable(err):
@@ -91,9 +91,9 @@ func (m *Machine) another(e *entry, err error) (time.Duration, bool) {
 	case failed.Class == fetch.ClassHostPaused, failed.Class == fetch.ClassHostBusy:
 		return recheck.Jitter(max(failed.RetryAfter, time.Second), e.mint, uint64(e.attempts)+1<<32, 0, 0.5), true
 	case failed.Class == fetch.ClassHostDown && failed.DownFor < downPatience:
-		// A short outage, of the host or of our network, must not make broken logos of all that
-		// wait for the host. Once downPatience is over, a logo may be called broken, however long
-		// no request is made to the host.
+		// After a short outage, of the host or of our network, the logos that wait for the host
+		// must not all be broken. So the wait ends with downPatience at the latest: from then on,
+		// attempts count again.
 		wait := min(failed.RetryAfter, downPatience-failed.DownFor)
 		return recheck.Jitter(max(wait, time.Second), e.mint, uint64(e.attempts)+1<<32, 0, 0.5), true
 	case failed.RetryAfter > 0 && failed.Class == fetch.ClassHTTPStatus && e.attempts+1 < 4*attempts:
@@ -103,15 +103,15 @@ func (m *Machine) another(e *entry, err error) (time.Duration, bool) {
 	case e.attempts+1 >= attempts:
 		return 0, false
 	}
-	// This includes a host that is down for longer. The attempt then makes no request, and the
-	// logos of a dead host are soon called broken.
+	// This includes a host that has been down for downPatience or longer. The attempt then makes no
+	// request, so the logos of a dead host are soon broken.
 	delay := m.cfg.attemptDelay << (2 * e.attempts)
 	return recheck.Jitter(delay, e.mint, uint64(e.attempts), 0, 0.5), true
 }
 
-// free reports whether a failure costs no attempt: no request was made, for a reason that passes
-// soon.
-func (m *Machine) free(err error) bool {
+// costsNoAttempt reports whether a failure does not count as an attempt: no request was made, for a
+// reason that passes soon.
+func (m *Machine) costsNoAttempt(err error) bool {
 	var failed *fetch.Error
 	return errors.As(err, &failed) && failed.Unasked(downPatience)
 }

@@ -18,9 +18,10 @@ import (
 )
 
 const (
-	// documentsASecond bounds the documents that are asked for again.
+	// documentsASecond bounds the requests for documents in a second.
 	documentsASecond = 100
-	// documentPatience is how long the answer to a request may take. After that it is made again.
+	// documentPatience is how long the answer to a request may take. After that the request is made
+	// again.
 	documentPatience = time.Hour
 )
 
@@ -33,12 +34,13 @@ type document struct {
 	failures uint32
 }
 
-// documents are those that could not be read, and a heap of them by the time they are due.
+// documents are the documents that could not be read, one of each mint, and a heap of them by the
+// time they are due.
 type documents struct {
 	mu      sync.Mutex
 	entries map[pubkey.Key]*document
 	heap    dueHeap[*document]
-	next    time.Time // not before then others are asked for
+	next    time.Time // when further documents may be requested
 }
 
 func newDocuments() *documents { return &documents{entries: map[pubkey.Key]*document{}} }
@@ -49,9 +51,9 @@ func (d *documents) size() int {
 	return len(d.entries)
 }
 
-// apply folds a fact: the check of the highest slot counts, and of one slot that after the most
-// failures. A document ends the checks up to its slot, and so does a retraction of the check's
-// slot: the mint is then read anew.
+// apply folds a fact. Of checks, the one with the highest slot counts; of checks of one slot, the
+// one with the most failures. A document ends the checks up to its slot, and so does a retraction
+// of the check's slot: the mint is then read anew.
 func (d *documents) apply(enrichment *eventspb.Enrichment) {
 	if len(enrichment.GetMint()) != len(pubkey.Key{}) {
 		return
@@ -78,6 +80,7 @@ func (d *documents) apply(enrichment *eventspb.Enrichment) {
 	}
 }
 
+// end forgets a mint's document if its check is not of a later slot.
 func (d *documents) end(mint pubkey.Key, slot uint64) {
 	if e := d.entries[mint]; e != nil && slot >= e.slot {
 		e.due = time.Time{}
@@ -95,7 +98,7 @@ func (d *documents) check(mint pubkey.Key, slot uint64, check *eventspb.Document
 	switch {
 	case slot < e.slot || slot == e.slot && uri == e.uri && check.GetFailures() < e.failures:
 		return
-	case uri == e.uri: // a check that did not know of the earlier ones
+	case uri == e.uri: // the check may come from a process that did not know of earlier failures
 		e.failures = max(e.failures, check.GetFailures())
 	default: // another URI starts anew
 		e.uri, e.failures = uri, check.GetFailures()
@@ -104,7 +107,8 @@ func (d *documents) check(mint pubkey.Key, slot uint64, check *eventspb.Document
 	d.heap.put(e)
 }
 
-// take returns the requests for the documents that are due, and how long until there are more.
+// take returns requests for the documents that are due, and how long until it may be called for
+// more.
 func (d *documents) take(now time.Time) (requests []*eventspb.EnrichmentRequest, left time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -129,8 +133,8 @@ func (d *documents) take(now time.Time) (requests []*eventspb.EnrichmentRequest,
 	return requests, time.Hour
 }
 
-// askAgain asks enrichment for the documents that are due. It returns how long until there are
-// more.
+// askAgain requests the documents that are due from enrichment. It returns how long until it may be
+// called for more.
 func (m *Machine) askAgain(ctx context.Context, now time.Time) (time.Duration, error) {
 	requests, left := m.documents.take(now)
 	records := make([]kafka.Record, len(requests))

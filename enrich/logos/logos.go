@@ -1,16 +1,17 @@
-// Package logos decides the status of every token's logo, by fetching it. It also has the documents
-// that could not be read asked for again, when their time has come.
+// Package logos decides the status of every token's logo, by fetching it. It also requests the
+// documents again that could not be read, when their next try is due.
 //
 // In: the topic registry.enrichments.v1 from its beginning: documents and token lists that name a
 // logo, operators' decisions, the results of earlier checks. Out: the same topic: one Logo fact for
 // each check; requests for documents on registry.enrichment-requests.v1.
 // Guarantees: the topic is the only state. A kill at any moment loses at most the fetches under
 // way, and they are made again. A check is written when it is done. It replaces earlier checks, in
-// whatever order they are read. A failed check keeps what is known of the last good picture. No
-// host has more requests under way than its limit, and a host that asks for a pause gets it.
+// whatever order the checks are read. A failed check keeps what is known of the last good picture.
+// No host has more requests under way than its limit, and a host that asks for a pause gets it.
 //
 // Only one process of a cluster checks logos. Two would come to the same statuses, but fetch
-// everything twice. Documents may be asked for by several: enrichment answers all by one fetch.
+// everything twice. Several processes may request documents: enrichment answers all requests for a
+// document by one fetch.
 package logos
 
 import (
@@ -41,9 +42,10 @@ type Loader interface {
 }
 
 const (
-	// attempts is how often loading may fail for a reason that may pass before the logo is broken.
+	// attempts is how often loading a logo may fail, for reasons that may pass, before the logo
+	// counts as broken.
 	attempts = 3
-	// downPatience is how long a host may be down before that costs its logos attempts.
+	// downPatience is how long a host may be down before its logos lose attempts.
 	downPatience = 30 * time.Second
 )
 
@@ -51,14 +53,14 @@ const (
 type Config struct {
 	// Workers is how many images are fetched at once. Default 64.
 	Workers int
-	// PerHost is how many of them may be from one host, default 4. perGateway is how many may be
-	// from IPFS, and as many from Arweave, default 16.
+	// PerHost is how many of these images may be from one host, default 4. perGateway is how many
+	// may be from IPFS, and as many from Arweave, default 16.
 	PerHost, perGateway int
 	// attemptDelay is the delay before the second attempt. Each further delay is four times as
 	// long. Default 2 s.
 	attemptDelay time.Duration
 	// Retry is the time until a broken logo is checked again. It doubles after each further
-	// failure, up to MaxRetry. It begins six times as long if the failure does not pass by itself.
+	// failure, up to MaxRetry. It begins at six times Retry if the failure does not pass by itself.
 	// But a picture that was fetched and refused is checked again after Recheck. Default 10 min and
 	// 7 days.
 	Retry, MaxRetry time.Duration
@@ -89,7 +91,8 @@ type Deps struct {
 	// Host returns the name of the host that serves a URL. URLs of one host share its limit. It is
 	// (*fetch.Fetcher).Host.
 	Host func(url string) string
-	// Groups returns the wider groups that share the workers, see hostqueue. It is
+	// Groups returns the groups that the host of a URL belongs to: its domain and its address.
+	// While others wait, one group holds only a share of the workers, see package hostqueue. It is
 	// (*fetch.Fetcher).Groups, and may be nil.
 	Groups func(url string) []string
 	// Logger and Registerer may be nil.
@@ -202,12 +205,14 @@ func (m *Machine) ends(ctx context.Context) (map[kafka.TopicPartition]int64, err
 	}
 }
 
+// batchRecords bounds one read of the topic in records, batchWait its wait for more records.
 const (
 	batchRecords = 5_000
 	batchWait    = 20 * time.Millisecond
 )
 
-// follow folds the topic into the table. It closes loaded once all records before ends are folded.
+// follow folds the topic into the table and the documents. It closes loaded once all records before
+// ends are folded.
 func (m *Machine) follow(ctx context.Context, ends map[kafka.TopicPartition]int64, loaded chan struct{}) error {
 	for tp, end := range ends {
 		if end == 0 {
@@ -233,7 +238,7 @@ func (m *Machine) follow(ctx context.Context, ends map[kafka.TopicPartition]int6
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		// Everything is read again: the fold ignores facts that it has seen.
+		// The topic is read from its beginning again: the fold ignores facts that it has seen.
 		m.deps.Logger.Warn("tail of enrichments ended, opening it again", "err", err)
 		if err := pause.For(ctx, retryDelay); err != nil {
 			return err
@@ -256,7 +261,7 @@ func (m *Machine) take(ctx context.Context, tailer kafka.TailReader, ends map[ka
 		}
 	}
 	m.awaken()
-	if kafka.Full(records, batchRecords) { // there are more: let others run in between
+	if kafka.Full(records, batchRecords) { // more records wait: let other goroutines run first
 		runtime.Gosched()
 	}
 	return nil
@@ -278,7 +283,8 @@ func (m *Machine) fold(record *kafka.Record) {
 	}
 }
 
-// mayConcernLogos decides by the record's type header, so that most records need not be decoded.
+// mayConcernLogos reports whether a record may be about a logo or a document. It reads only the
+// type header, so that most records need not be decoded.
 func mayConcernLogos(record *kafka.Record) bool {
 	switch string(record.Header(schemas.HeaderType)) {
 	case "enrichment.mint_account", "enrichment.metaplex_account", "enrichment.not_a_mint":
@@ -295,7 +301,7 @@ func (m *Machine) awaken() {
 	}
 }
 
-// schedule queues the logos that are due, for the workers, and asks for the documents that are due,
+// schedule queues the logos that are due for the workers, and requests the documents that are due,
 // until ctx ends.
 func (m *Machine) schedule(ctx context.Context) error {
 	timer := time.NewTimer(0)

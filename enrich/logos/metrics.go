@@ -13,7 +13,7 @@ import (
 
 type metrics struct {
 	checks *prometheus.CounterVec
-	// age is how late the last check began, in nanoseconds after it was due.
+	// age is how long after it was due the last check began, in nanoseconds.
 	age atomic.Int64
 }
 

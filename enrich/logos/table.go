@@ -58,13 +58,14 @@ func (e *entry) checked() bool {
 // slot returns the slot of the next check's fact: not before anything that is known of the logo.
 func (e *entry) slot() uint64 { return max(e.documentSlot, e.lastSlot) }
 
-// table has all entries, and a heap of those to check by the time they are due.
+// table has all entries, and a heap of the entries that are to be checked, by the time they are
+// due.
 type table struct {
 	mu      sync.Mutex
 	entries map[pubkey.Key]*entry
 	heap    dueHeap[*entry]
 	counts  map[string]int // by status
-	// retracted are the slots whose documents and checks of a mint do not count.
+	// retracted has, for each mint, the slots whose documents and checks do not count.
 	retracted map[pubkey.Key][]registry.Retracted
 }
 
@@ -95,7 +96,7 @@ func (t *table) apply(enrichment *eventspb.Enrichment, plan func(*entry) time.Ti
 	}
 	e := t.entries[key]
 	if e == nil {
-		if !names(enrichment) {
+		if !mayBeFirst(enrichment) {
 			return
 		}
 		e = &entry{mint: key, scheduled: scheduled{place: -1}}
@@ -116,9 +117,9 @@ func (t *table) apply(enrichment *eventspb.Enrichment, plan func(*entry) time.Ti
 	t.put(e, plan(e))
 }
 
-// takeBack makes an entry forget a document and a check whose slot was taken back. Both are fetched
-// anew, and what they had replaced is not known here any more. The number of the check stays, so
-// that the next one has a higher one.
+// takeBack makes an entry forget a document and a check whose slot was retracted. Both are fetched
+// anew: what they had replaced is not kept. The number of the check stays, so that the next check
+// has a higher number.
 func (t *table) takeBack(e *entry) {
 	if e.hasDocument && t.covers(e.mint, e.documentSlot) {
 		e.hasDocument, e.documentSlot, e.document = false, 0, ""
@@ -128,7 +129,7 @@ func (t *table) takeBack(e *entry) {
 	}
 }
 
-// covers reports whether a slot of a mint was taken back. The caller holds the lock.
+// covers reports whether a slot of a mint was retracted. The caller holds the lock.
 func (t *table) covers(mint pubkey.Key, slot uint64) bool {
 	return takenBack(t.retracted[mint], slot)
 }
@@ -137,8 +138,9 @@ func takenBack(ranges []registry.Retracted, slot uint64) bool {
 	return slices.ContainsFunc(ranges, func(r registry.Retracted) bool { return r.HasSlot(slot) })
 }
 
-// names reports whether a fact can be the first one about a logo.
-func names(enrichment *eventspb.Enrichment) bool {
+// mayBeFirst reports whether a fact can be the first one about a logo: without an entry, other
+// facts change nothing.
+func mayBeFirst(enrichment *eventspb.Enrichment) bool {
 	switch fact := enrichment.GetFact().(type) {
 	case *eventspb.Enrichment_Offchain:
 		return fact.Offchain.GetImage() != ""
@@ -170,9 +172,9 @@ func (e *entry) fold(enrichment *eventspb.Enrichment) {
 }
 
 func (e *entry) foldDocument(slot uint64, image string) {
-	// Of two documents of one slot the registry takes the greater by bytes, and this table the one
-	// read last. If these differ, the check is of another URL and does not count, which does no
-	// harm.
+	// Of two documents of one slot, the registry takes the one that is greater by bytes, and this
+	// table the one that is read last. If they differ, the check is of another URL than the
+	// registry's and does not count there, which does no harm.
 	if e.hasDocument && slot < e.documentSlot {
 		return
 	}
@@ -205,7 +207,8 @@ func (e *entry) foldCheck(slot uint64, check *eventspb.Logo) {
 	e.lastSlot, e.last = slot, check
 }
 
-// status returns the status that the registry has by the same facts, see registry.State.Token.
+// status returns the status that the registry derives from the same facts, see
+// registry.State.Token.
 func (e *entry) status() string {
 	switch {
 	case e.url() == "":
@@ -255,8 +258,9 @@ func (t *table) view(mint pubkey.Key) entry {
 	return seen
 }
 
-// done ends a worker's turn. change updates the entry and returns when it is due again.
-func (t *table) done(mint pubkey.Key, change func(*entry) time.Time) {
+// finish ends a worker's turn with an entry. change updates the entry and returns when it is due
+// again.
+func (t *table) finish(mint pubkey.Key, change func(*entry) time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e := t.entries[mint]

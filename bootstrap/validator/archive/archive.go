@@ -41,17 +41,17 @@ const (
 // Reader reads one archive. It is for one goroutine.
 type Reader struct {
 	close    func()
-	stream   io.Reader // what was decompressed
+	stream   io.Reader // the decompressed archive
 	tar      *tar.Reader
 	buf      *bufio.Reader // over the current storage
 	manifest *Manifest
 	pending  map[uint64]int // storages that have not come, by slot
 	current  *Storage
-	at       string
+	at       string // the file that was begun last, for errors
 }
 
-// Open reads the archive's beginning, up to and with the manifest. An error of the archive tells
-// the file in it that is wrong.
+// Open reads the archive's beginning, up to and with the manifest. If the archive is wrong, the
+// error names the file in it that is wrong.
 func Open(compressed io.Reader) (*Reader, error) {
 	stream, closeStream, err := decompress(compressed)
 	if err != nil {
@@ -60,7 +60,7 @@ func Open(compressed io.Reader) (*Reader, error) {
 	return openTar(stream, closeStream)
 }
 
-// openTar is Open for what was decompressed.
+// openTar is Open for a stream that is decompressed already.
 func openTar(stream io.Reader, closeStream func()) (*Reader, error) {
 	r := &Reader{close: closeStream, stream: stream, tar: tar.NewReader(stream), buf: bufio.NewReaderSize(nil, 256<<10)}
 	if err := r.readHead(); err != nil {
@@ -77,7 +77,7 @@ func openTar(stream io.Reader, closeStream func()) (*Reader, error) {
 // Close ends the decompression.
 func (r *Reader) Close() { r.close() }
 
-// Manifest is the archive's own; it must not be changed.
+// Manifest returns the archive's manifest. The caller must not change it.
 func (r *Reader) Manifest() *Manifest { return r.manifest }
 
 func decompress(compressed io.Reader) (io.Reader, func(), error) {
@@ -99,7 +99,8 @@ func decompress(compressed io.Reader) (io.Reader, func(), error) {
 	return nil, nil, fmt.Errorf("the archive begins with %x, which is neither zstd nor lz4", magic)
 }
 
-// noEOF returns err, but for io.EOF, which would look like an end.
+// noEOF returns err, or io.ErrUnexpectedEOF for io.EOF, which would look like the end of the
+// archive.
 func noEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -107,7 +108,7 @@ func noEOF(err error) error {
 	return err
 }
 
-// explain says at which file of the archive an error is.
+// explain adds the file of the archive in which an error is.
 func (r *Reader) explain(err error) error {
 	if r.at == "" {
 		return fmt.Errorf("at the beginning of the archive: %w", noEOF(err))
@@ -139,7 +140,7 @@ func (r *Reader) next() (name string, size int64, err error) {
 	}
 }
 
-// readHead reads version, status cache and manifest, the latter two in any order.
+// readHead reads the version, then the status cache and the manifest, these two in any order.
 func (r *Reader) readHead() error {
 	name, size, err := r.next()
 	if err != nil {
@@ -181,8 +182,8 @@ func (r *Reader) readHead() error {
 	return nil
 }
 
-// Next goes on to the next storage. It returns io.EOF when each storage has come and the archive
-// ends.
+// Next returns the next storage. It returns io.EOF when every storage of the manifest has come and
+// the archive ends.
 func (r *Reader) Next() (*Storage, error) {
 	storage, err := r.nextStorage()
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -220,7 +221,8 @@ func (r *Reader) nextStorage() (*Storage, error) {
 	return r.current, nil
 }
 
-// find returns the manifest's storage that a file is, and notes that it has come.
+// find returns the index in the manifest of the storage that a file has, and notes that it has
+// come.
 func (r *Reader) find(name string) (int, error) {
 	text, _ := strings.CutPrefix(name, "accounts/")
 	slotText, idText, _ := strings.Cut(text, ".")
@@ -239,7 +241,7 @@ func (r *Reader) find(name string) (int, error) {
 	return index, nil
 }
 
-// end checks that nothing is missing, and that nothing but zeros follows.
+// end checks that no storage is missing, and that only zeros follow.
 func (r *Reader) end() error {
 	for slot, index := range r.pending {
 		return fmt.Errorf("the archive ends here, and accounts/%d.%d and %d others are missing",

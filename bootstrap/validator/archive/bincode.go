@@ -92,5 +92,6 @@ func (d *decoder) skipList(what string, size int64) {
 	d.skip(what, int64(d.count(what, size))*size)
 }
 
-// ended reports that everything was read. Fields at the end are missing in older snapshots.
+// ended reports whether everything was read, or an error came. Older snapshots do not have the last
+// fields.
 func (d *decoder) ended() bool { return d.err != nil || d.left == 0 }

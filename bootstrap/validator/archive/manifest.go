@@ -13,7 +13,7 @@ import (
 
 // Manifest is what the file snapshots/SLOT/SLOT of an archive says of the bank and of the account
 // storages. The layout is that of Agave 2.0 to 4.2 (runtime/src/serde_snapshot.rs): fields that are
-// of no use here are walked over.
+// of no use here are skipped.
 type Manifest struct {
 	Slot, ParentSlot uint64
 	// Hash is the bank hash.
@@ -104,7 +104,7 @@ func (m *Manifest) readBank(d *decoder) {
 	m.Slot = d.u64("slot")
 	d.skip("epoch", 8)
 	m.BlockHeight = d.u64("block height")
-	// The bytes that always are there, in the order of the fields.
+	// The next fields have a fixed length each; schedule is that of an epoch schedule.
 	const schedule = 8 + 8 + 1 + 8 + 8
 	d.skip("leader, fees", 32+8+8)
 	d.skip("fee governor", 4*8+1)
@@ -120,7 +120,8 @@ func (m *Manifest) readBank(d *decoder) {
 	d.flag("is_delta")
 }
 
-// readOldStakes reads where Agave 1.x kept the stakes of epochs. Since 2.0 there are none.
+// readOldStakes reads the field in which Agave 1.x kept the stakes of epochs. Since 2.0 it is
+// empty.
 func (d *decoder) readOldStakes() {
 	if n := d.u64("epoch stakes"); n != 0 {
 		d.fail("epoch stakes", errors.New("they are in the place of Agave 1.x: snapshots of 2.0 and later are read"))
@@ -138,12 +139,14 @@ func (m *Manifest) readBlockhashes(d *decoder) {
 	d.skip("age of blockhashes", 8)
 }
 
-// Sizes of a stake delegation: voter, stake, two epochs, rate; with the credits observed.
+// delegation is the size of a stake delegation: voter, stake, two epochs, rate. stake is the size
+// of one with the credits that were observed.
 const (
 	delegation = 32 + 8 + 8 + 8 + 8
 	stake      = delegation + 8
 )
 
+// skipStakes leaves out the stakes of a bank or of an epoch. Each delegation has each bytes.
 func skipStakes(d *decoder, each int64) {
 	const fixed = 32 + 8 + 8 // address, stake, lamports
 	const after = 32 + 1 + 8 // owner, executable, rent epoch
@@ -208,7 +211,8 @@ func (m *Manifest) checkStorages(d *decoder) {
 	}
 }
 
-// readExtra reads the fields that versions have added at the end, one after the other.
+// readExtra reads the fields that later versions have added at the end, in the order in which they
+// were added.
 func (m *Manifest) readExtra(d *decoder) {
 	for _, read := range []func(){
 		func() { d.skip("lamports per signature", 8) },

@@ -20,8 +20,8 @@ type Name struct {
 	Hash pubkey.Key
 }
 
-// ParseName reads the last part of a path or URL. An error names what is wrong; a file with another
-// name can be read, but has no hash to hold it against.
+// ParseName reads the last part of a path or URL. An error says what is wrong with the name. An
+// archive with such a name can be read, but not be compared with a hash in its name.
 func ParseName(file string) (Name, error) {
 	base := path.Base(file)
 	stem, _, found := strings.Cut(base, ".tar")

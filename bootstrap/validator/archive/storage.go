@@ -28,18 +28,19 @@ const (
 	chunkBytes = 1 << 20
 )
 
-// Storage is one file of accounts. It must be read before the reader goes on.
+// Storage is one file of accounts. It must be read before Reader.Next is called again, which skips
+// the rest of it.
 type Storage struct {
 	StorageEntry
 	// Index is the storage's place in Manifest.Storages.
 	Index int
 
 	r    *bufio.Reader
-	left int64
-	next uint32
+	left int64  // bytes that are not read yet
+	next uint32 // the place of the next account
 }
 
-// Chunk is some accounts of a storage, whole ones, side by side as in the file.
+// Chunk has some whole accounts of a storage, side by side as in the file.
 type Chunk struct {
 	// First is the place of the first account in its storage, from 0; Count is how many there are.
 	First, Count uint32
@@ -54,11 +55,11 @@ func (s *Storage) Skip() error {
 	return noEOF(err)
 }
 
-// Accounts is how many accounts were read so far.
+// Accounts returns how many accounts were read so far.
 func (s *Storage) Accounts() uint32 { return s.next }
 
-// Fill reads the next accounts into a chunk, whose memory it uses again: a mebibyte of them, or one
-// that is longer. It returns io.EOF when there are no more.
+// Fill reads the next accounts into a chunk, whose memory it uses again. It stops after the account
+// that makes the chunk a mebibyte or longer. It returns io.EOF when there are no more accounts.
 func (s *Storage) Fill(chunk *Chunk) error {
 	chunk.First, chunk.Count, chunk.bytes = s.next, 0, chunk.bytes[:0]
 	for s.left > 0 && len(chunk.bytes) < chunkBytes {
