@@ -127,6 +127,8 @@ func (d *downloader) run(ctx context.Context, body io.ReadCloser) error {
 		if d.saving.written > before {
 			failures = 0
 			delays.Reset()
+		} else if failures++; failures >= maxFailures {
+			return fmt.Errorf("download: %s ends its answers before the first byte", d.address.Host)
 		}
 		if body, err = d.again(ctx, delays, &failures); err != nil {
 			return fmt.Errorf("download: %w", err)

@@ -2,6 +2,7 @@ package validator_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -71,6 +72,36 @@ func TestDownloadsAreTakenUp(t *testing.T) {
 	_, err = run(t, cfg, newLog())
 	require.ErrorIs(t, err, validator.ErrComplete)
 	require.EqualValues(t, 3, served.requests.Load())
+}
+
+// TestAnswersWithoutABody: a server that promises the file and sends nothing of it is given up.
+func TestAnswersWithoutABody(t *testing.T) {
+	t.Parallel()
+	served := &breaking{name: "snapshot-700-11111111111111111111111111111111.tar.zst", content: make([]byte, 1000)}
+	server := httptest.NewServer(served)
+	defer server.Close()
+	_, err := run(t, validator.Config{Full: server.URL + "/" + served.name}, newLog())
+	require.ErrorContains(t, err, "ends its answers before the first byte")
+	require.EqualValues(t, 8, served.requests.Load())
+}
+
+// TestDamagedProgress: the progress of a run that is done is refused if it names too many archives.
+func TestDamagedProgress(t *testing.T) {
+	cfg := validator.Config{Full: write(t, newWorld(40, 160).full(snapshotfile.Agave4), "zst"), Folder: t.TempDir()}
+	_, err := run(t, cfg, newLog())
+	require.NoError(t, err)
+	path := filepath.Join(cfg.Folder, "progress.json")
+	raw, err := os.ReadFile(path)
+	require.NoError(t, err)
+	var progress map[string]any
+	require.NoError(t, json.Unmarshal(raw, &progress))
+	archives := progress["archives"].([]any)
+	progress["archives"] = []any{archives[0], archives[0], archives[0]}
+	raw, err = json.Marshal(progress)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path, raw, 0o600))
+	_, err = run(t, cfg, newLog())
+	require.ErrorContains(t, err, "it is damaged: begin anew with --restart")
 }
 
 // TestAnotherFileUnderTheSameURL: a validator that made a new snapshot meanwhile sends that one.

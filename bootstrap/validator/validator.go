@@ -195,9 +195,12 @@ func (l *Loader) complete() (Summary, bool, error) {
 	if _, err := l.file.Load(saved); err != nil || saved.Phase != phaseDone {
 		return Summary{}, false, err
 	}
-	names := []string{}
+	names, wheres := []string{}, []string{l.cfg.Full, l.cfg.Incremental}
+	if len(saved.Archives) > len(wheres) {
+		return Summary{}, false, fmt.Errorf("progress in %s names %d archives, at most %d can be read: it is damaged: begin anew with --restart", l.file.Path(), len(saved.Archives), len(wheres))
+	}
 	for i, archive := range saved.Archives {
-		where := []string{l.cfg.Full, l.cfg.Incremental}[i]
+		where := wheres[i]
 		if isURL(where) {
 			names = append(names, archive.Name)
 		} else {

@@ -180,7 +180,7 @@ func (t *Term) Await(ctx context.Context) error {
 // run joins the group again and again and sends heartbeats, until the candidate is closed or fails.
 func (c *Candidate) run() {
 	defer c.leave()
-	var b backoff
+	var b rejoinBackoff
 	for c.base.Err() == nil {
 		c.member.userData = nil
 		if c.isLeader() {
@@ -210,11 +210,7 @@ func (c *Candidate) run() {
 			if isCode(err, kafkago.UnknownMemberId) || isCode(err, kafkago.IllegalGeneration) {
 				c.enter(false) // the coordinator went on without this member
 			}
-			// A member that must rejoin does so without a wait, unless it has waited since its last
-			// join.
-			if !mustRejoin(err) || b.next > 0 {
-				b.wait(c.base)
-			}
+			b.waitAfter(c.base, err)
 		}
 	}
 }

@@ -106,6 +106,25 @@ func (b *backoff) wait(ctx context.Context) bool {
 	return pause.For(ctx, b.next) == nil
 }
 
+// rejoinBackoff is the backoff of a member of a group. A member that must rejoin does so at once,
+// but only once in a row: a coordinator that answers every join in this way is not asked without a
+// pause.
+type rejoinBackoff struct {
+	backoff
+	rejoined bool // since the last reset
+}
+
+func (b *rejoinBackoff) reset() { *b = rejoinBackoff{} }
+
+// waitAfter waits before the member joins again after err.
+func (b *rejoinBackoff) waitAfter(ctx context.Context, err error) {
+	atOnce := mustRejoin(err) && !b.rejoined
+	b.rejoined = true
+	if !atOnce {
+		b.wait(ctx)
+	}
+}
+
 // retry is like the function retry, with one difference. If do fails because a connection ended,
 // and the dialer has found the wrong setting that caused this, the method returns the dialer's
 // SecurityError.

@@ -144,7 +144,7 @@ func (c *GroupConsumer) Close() {
 // or fails.
 func (c *GroupConsumer) run() {
 	defer c.leave()
-	var b backoff
+	var b rejoinBackoff
 	for c.base.Err() == nil {
 		gen, err := c.member.join(c.base)
 		if err != nil {
@@ -156,11 +156,7 @@ func (c *GroupConsumer) run() {
 				c.end(fmt.Errorf("join group %s: %w", c.cfg.Group, err))
 				return
 			}
-			// A member that must rejoin does so without a wait, unless it has waited since its last
-			// join.
-			if !mustRejoin(err) || b.next > 0 {
-				b.wait(c.base)
-			}
+			b.waitAfter(c.base, err)
 			continue
 		}
 		b.reset()
