@@ -10,7 +10,8 @@ import (
 // Kind is the value of token_events.kind: what an event did to its mint.
 type Kind string
 
-// Kinds of token events. KindSighting is not of an instruction, and is not in token_events.
+// Kinds of token events. KindSighting comes from a token balance, not from an instruction, and is
+// not in token_events.
 const (
 	KindInitializeMint         Kind = "initialize_mint"
 	KindMintTo                 Kind = "mint_to"
@@ -30,7 +31,7 @@ const (
 	KindUnknown Kind = "unknown"
 )
 
-// Kinds returns all of them.
+// Kinds returns all kinds of token events.
 func Kinds() []Kind {
 	return []Kind{
 		KindInitializeMint, KindMintTo, KindBurn, KindSetAuthority, KindMetadataSet, KindExtensionSet, KindCloseMint, KindFreezeAccount,
@@ -74,7 +75,7 @@ func KindOf(event *eventspb.TokenEvent) Kind {
 	}
 }
 
-// transferKinds are the names of kinds of transfers, as they are in ClickHouse and in the API.
+// transferKinds has the names that kinds of transfers have in ClickHouse and in the API.
 var transferKinds = map[eventspb.TransferKind]string{
 	eventspb.TransferKind_TRANSFER_KIND_MOVE:              "transfer",
 	eventspb.TransferKind_TRANSFER_KIND_MINT:              "mint",
@@ -89,8 +90,8 @@ var transferKinds = map[eventspb.TransferKind]string{
 	eventspb.TransferKind_TRANSFER_KIND_WITHDRAW:          "confidential_withdraw",
 }
 
-// TransferKind returns the name of a kind of transfers; "unknown" for one that this version does
-// not know.
+// TransferKind returns the name of a kind of transfers; "unknown" if this version does not know the
+// kind.
 func TransferKind(kind eventspb.TransferKind) string {
 	if name, ok := transferKinds[kind]; ok {
 		return name

@@ -2,7 +2,7 @@ package schemas
 
 // Kinds of owners of token accounts, as the API names them.
 const (
-	// OwnerWallet is a point of the curve: somebody may sign for it.
+	// OwnerWallet is an address on the ed25519 curve: somebody may have its secret key.
 	OwnerWallet = "wallet"
 	// OwnerPool holds the reserves of pools.
 	OwnerPool = "pool"
@@ -10,10 +10,10 @@ const (
 	OwnerCurve = "curve"
 	// OwnerBurn is an address of BurnAddresses.
 	OwnerBurn = "burn"
-	// OwnerProgram is an address of a program: no point of the curve, and none of the kinds above.
+	// OwnerProgram is any other address off the ed25519 curve: only a program can sign for it.
 	OwnerProgram = "program"
-	// OwnerUnknown is an owner of zeros in our tables: one that the source did not tell, or the
-	// system program.
+	// OwnerUnknown is an owner whose 32 bytes are all zero in our tables. Either the source did not
+	// tell the owner, or it is the system program.
 	OwnerUnknown = "unknown"
 )
 
@@ -22,8 +22,9 @@ func OwnerKinds() []string {
 	return []string{OwnerWallet, OwnerPool, OwnerCurve, OwnerBurn, OwnerProgram, OwnerUnknown}
 }
 
-// VaultAuthorities are the owners of the vaults of all pools of a venue, by address, with their
-// kind. The vaults of other venues belong to the pool itself, or to an address of their own.
+// VaultAuthorities returns addresses and their kind of owner. Each address owns the vaults of all
+// pools of one venue. On other venues, a vault belongs to the pool itself, or to an address of its
+// own.
 func VaultAuthorities() map[string]string {
 	return map[string]string{
 		"5Q544fKrFoe6tsEbD7S8EmxGTJYAKtTVhAW5Q5pge4j1": OwnerPool,  // raydium_amm_v4
@@ -34,5 +35,5 @@ func VaultAuthorities() map[string]string {
 	}
 }
 
-// CurveVenues are the venues on which launchpads sell new tokens.
+// CurveVenues returns the venues on which launchpads sell new tokens.
 func CurveVenues() []string { return []string{"meteora_dbc", "pump_curve", "raydium_launchlab"} }

@@ -20,9 +20,10 @@ import (
 //
 // Order packs, from the high bits: transaction (24), outer instruction (12), inner instruction + 1
 // (14; 0 = the outer one itself), batch index + 1 (14; 0 = no batch). The 24 bits of the
-// transaction are a set bit and its index in the block. If the source did not give the index, they
-// are a clear bit and the beginning of its signature. The parts are large enough: Solana allows 64
-// instructions per transaction, and a block has far fewer than 2^23 transactions.
+// transaction are a 1 and the transaction's index in the block. If the source did not give the
+// index, they are a 0 and the first 23 bits of the transaction's signature. The parts are large
+// enough: Solana allows 64 instructions per transaction, and a block has far fewer than 2^23
+// transactions.
 type Position struct {
 	Slot  uint64
 	Order uint64
@@ -35,12 +36,13 @@ const (
 	batchBits       = 14
 
 	// knownIndex is the bit that is set if the source gave the transaction's index. Transactions
-	// without an index are ordered by signature, and before all others of the slot. So the copy of
-	// an instruction that has an index beats the copy without one. Any other transaction of the
-	// slot with an index also beats the copy without one, as it may have come later.
+	// without an index are ordered by signature, and before all transactions of the slot that have
+	// an index. So of two copies of an instruction, the copy with an index holds. Another
+	// transaction of the slot that has an index also wins over a copy without one, because that
+	// transaction may have come later.
 	knownIndex = 1 << (transactionBits - 1)
-	// inTransaction are the bits of Order inside a transaction. All are set for the position after
-	// its last instruction.
+	// inTransaction is the mask of the bits of Order that tell the place inside the transaction. In
+	// the position after the transaction's last instruction, all these bits are set.
 	inTransaction = 1<<(outerBits+innerBits+batchBits) - 1
 )
 
@@ -51,38 +53,39 @@ func PositionOf(p *eventspb.Position, signature []byte) Position {
 	if p.TransactionIndex != nil {
 		transaction = knownIndex | min(uint64(*p.TransactionIndex), knownIndex-1)
 	}
-	return Position{Slot: p.GetSlot(), Order: joined(transaction, p)}
+	return Position{Slot: p.GetSlot(), Order: packOrder(transaction, p)}
 }
 
+// signatureTag returns the first eight bytes of a signature as a number. Missing bytes are zero.
 func signatureTag(signature []byte) uint64 {
 	var tag [8]byte
 	copy(tag[:], signature)
 	return binary.BigEndian.Uint64(tag[:])
 }
 
-// EndOfSlot is the position of an account that was read at a slot: after every instruction of that
-// slot.
+// EndOfSlot returns the position of an account's state that was read at a slot: after every
+// instruction of that slot.
 func EndOfSlot(slot uint64) Position {
 	return Position{Slot: slot, Order: math.MaxUint64}
 }
 
-// EndOfTransaction is the position of an account's state after the transaction with this index:
-// after its last instruction and before the next transaction.
+// EndOfTransaction returns the position of an account's state after the transaction with this
+// index: after its last instruction and before the next transaction.
 func EndOfTransaction(slot uint64, index uint32) Position {
 	transaction := knownIndex | min(uint64(index), knownIndex-1)
 	return Position{Slot: slot, Order: transaction<<(outerBits+innerBits+batchBits) | inTransaction}
 }
 
-// EndOf is the position of the state after the transaction of p: after its last instruction. As in
-// PositionOf, the signature replaces an index that the source did not give.
+// EndOf returns the position after the last instruction of p's transaction. As in PositionOf, the
+// signature replaces an index that the source did not give.
 func EndOf(p *eventspb.Position, signature []byte) Position {
 	position := PositionOf(p, signature)
 	position.Order |= inTransaction
 	return position
 }
 
-// StartOfTransaction is the position of the first instruction of the transaction that p is in or at
-// the end of. It is not for the end of a slot.
+// StartOfTransaction returns the position of the first instruction of p's transaction. p may be an
+// instruction of the transaction or its end, but must not be the end of a slot.
 func (p Position) StartOfTransaction() Position {
 	p.Order &^= inTransaction
 	return p

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Topic names. The number is the schema's major version: if old readers could not read a change, it
-// gets a new topic.
+// Topic names. The number at the end is the major version of the topic's schema. A change that old
+// readers could not read gets a topic with the next number.
 const (
 	TopicTokenEvents        = "chain.token-events.v1"
 	TopicSwaps              = "chain.swaps.v1"
@@ -55,13 +55,13 @@ const (
 	// measure freshness.
 	HeaderReceivedAt = "received-at"
 
-	// HeaderTables names the tables that a record of TopicBalanceBases was read from. It tells
-	// those tables nothing new.
+	// HeaderTables names the tables that a record of TopicBalanceBases was read from. A writer of
+	// the same tables skips the record, because it has nothing new for them.
 	HeaderTables = "tables"
 
-	// HeaderTip is the highest slot of the topic so far, in decimal. It is on those records of
-	// TopicTransactions whose own slot is lower. So the header, or else the record's slot, never
-	// falls along the topic, and a slot can be found by binary search.
+	// HeaderTip is the highest slot of the topic so far, in decimal. Only records of
+	// TopicTransactions whose own slot is lower have the header. So the number of TipOf never falls
+	// along the topic, and readers find a slot by binary search.
 	HeaderTip = "tip"
 
 	// SchemaVersion is the minor version of all topics' records. It grows when fields are added.
@@ -80,11 +80,11 @@ const (
 	TypeValidatorSnapshot = "validator_snapshot"
 	// TypeDocumentWalk is a DocumentWalk on TopicIdentity.
 	TypeDocumentWalk = "document_walk"
-	// TypeSwapLegIn is a leg under the key of the mint that came in. This is the leg's primary
-	// record: whoever reads only these gets each leg once.
+	// TypeSwapLegIn is a leg under the key of the mint that came into the pool. Each leg has
+	// exactly one such record, so a reader that counts legs reads only these.
 	TypeSwapLegIn = "swap_leg.in"
-	// TypeSwapLegOut is the same leg under the key of the mint that went out, for readers that
-	// group by mint.
+	// TypeSwapLegOut is the same leg under the key of the mint that went out of the pool, for
+	// readers that group by mint.
 	TypeSwapLegOut = "swap_leg.out"
 	// TypeRoute is an aggregator's Route on TopicSwaps. It never counts as volume.
 	TypeRoute = "route"
@@ -127,11 +127,12 @@ const DocumentWalkKey = "document-walk"
 // Topic describes one Kafka topic.
 type Topic struct {
 	Name string
-	// Partitions on a single machine; a cluster may configure more before the first start.
+	// Partitions is the number of partitions on a single machine. A cluster may configure more
+	// before the first start.
 	Partitions int
-	// Retention of a record; 0 = for ever.
+	// Retention is for how long Kafka keeps a record; 0 means for ever.
 	Retention time.Duration
-	// What the topic contains, for documentation and `mintlake config`.
+	// What says what the topic contains, for documentation and `mintlake config`.
 	What string
 }
 
@@ -158,8 +159,8 @@ func Topics() []Topic {
 	}
 }
 
-// Config returns the topic's settings by their Kafka names. Both retentions, by time and by size,
-// are always set: brokers' defaults would delete records that must stay.
+// Config returns the topic's settings by their Kafka names. It always sets both the retention by
+// time and the retention by size, because brokers' defaults would delete records that must stay.
 func (t Topic) Config() map[string]string {
 	retention := int64(-1)
 	if t.Retention > 0 {

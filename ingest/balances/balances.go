@@ -24,9 +24,9 @@ import (
 const (
 	// maxBytes bounds a message. Brokers take records of 1 MB.
 	maxBytes = 512 << 10
-	// changeBytes and transferBytes are more than one of them can have on the wire: keys with two
-	// bytes of framing, amounts of ten bytes, a signature.
-	// A change of an account's state has less than a change of its balance.
+	// changeBytes and transferBytes are more than one change and one transfer can have on the wire:
+	// keys with two bytes of framing, amounts of ten bytes, a signature. A change of an account's
+	// state has fewer bytes than a change of its balance.
 	changeBytes   = 192
 	transferBytes = 288
 	maxChanges    = maxBytes/changeBytes - 1
@@ -41,10 +41,12 @@ type Facts struct {
 	// counts the transfers by kind.
 	Changes, States int
 	Moved           map[transfer.Kind]int
-	// Untold counts the transfers of which the transaction does not tell the mint, or a wallet, and
-	// the changes of states of which it does not tell the mint: these are left out.
+	// Untold counts the transfers of which the transaction does not tell the mint, or a wallet. It
+	// also counts the changes of states of which the transaction does not tell the mint. Only these
+	// changes are left out.
 	Untold int
-	// Unexplained counts the accounts whose balance the transfers do not lead to.
+	// Unexplained counts the accounts whose balance after the transaction is not what the transfers
+	// lead to.
 	Unexplained int
 }
 
@@ -55,7 +57,7 @@ type Maker struct {
 	extent  uint64
 }
 
-// allMints is Extent for all mints.
+// allMints is the Extent of a maker for all mints.
 const allMints = 1
 
 // New returns a maker for these mints; nil means all.
@@ -67,7 +69,7 @@ func New(mints map[pubkey.Key]struct{}) *Maker {
 	return m
 }
 
-// checksum is the same for the same mints, and greater than allMints.
+// checksum returns a number that is the same for the same mints, and greater than allMints.
 func checksum(mints map[pubkey.Key]struct{}) uint64 {
 	hash := fnv.New64a()
 	for _, mint := range slices.SortedFunc(maps.Keys(mints), func(a, b pubkey.Key) int { return bytes.Compare(a[:], b[:]) }) {
@@ -132,7 +134,7 @@ func (b *builder) change(tx *chain.Transaction, change *balance.Change) {
 	b.facts.Changes++
 }
 
-// message returns a message of the mint's changes that has room for one more.
+// message returns a message of the mint's changes that has room for one more change.
 func (b *builder) message(mint pubkey.Key, program *pubkey.Key, decimals uint8) *eventspb.BalanceChanges {
 	message := b.balances[mint]
 	if message == nil || len(message.GetChanges())+len(message.GetStates()) >= maxChanges {
@@ -200,8 +202,8 @@ func untold(moved *transfer.Transfer) bool {
 	return moved.Mint.IsZero() || side(&moved.From) || side(&moved.To)
 }
 
-// mintOf returns the mint's program and decimals as the transaction's balances have them; zero if
-// none does.
+// mintOf returns the mint's program and decimals as the transaction's balances have them; zero
+// values if no balance is of the mint.
 func mintOf(tx *chain.Transaction, mint pubkey.Key) (program *pubkey.Key, decimals uint8) {
 	for _, balances := range [][]chain.TokenBalance{tx.PostBalances, tx.PreBalances} {
 		for i := range balances {
@@ -213,7 +215,7 @@ func mintOf(tx *chain.Transaction, mint pubkey.Key) (program *pubkey.Key, decima
 	return &pubkey.Key{}, 0
 }
 
-// position is that of a transaction's first instruction.
+// position returns the position of a transaction's first instruction.
 func position(slot uint64, tx *chain.Transaction) *eventspb.Position {
 	p := &eventspb.Position{Slot: slot}
 	if tx.Index >= 0 {
@@ -223,6 +225,7 @@ func position(slot uint64, tx *chain.Transaction) *eventspb.Position {
 	return p
 }
 
+// place returns the position of the instruction at a place.
 func place(slot uint64, tx *chain.Transaction, at transfer.Place) *eventspb.Position {
 	p := position(slot, tx)
 	p.InstructionIndex = uint32(at.Outer)

@@ -42,11 +42,13 @@ func DefaultConfig() Config {
 // TopicAge is for how long the topics of changes and transfers keep a record.
 func (c *Config) TopicAge() time.Duration { return time.Duration(c.TopicDays) * 24 * time.Hour }
 
-// BaseAge is for how long the topic of bases keeps a record. An older base is of no use when the
-// changes behind it have expired; two and a half intervals have one whole base at any time.
+// BaseAge is for how long the topic of bases keeps a record: half of TopicAge, because a base is of
+// no use once changes after it have expired. But it is at least two and a half intervals, in which
+// there is one whole base at any time.
 func (c *Config) BaseAge() time.Duration { return max(c.TopicAge()/2, c.BaseEvery*5/2) }
 
-// Validate returns an error with the key under `balances`, its value and its rule.
+// Validate returns an error about the first setting that breaks its rule; nil if none does. The
+// error has the setting's key, its value and the rule.
 func (c *Config) Validate() error {
 	modes := []string{ModeAuto, ModeAll, ModeList, ModeOff}
 	switch {

@@ -60,9 +60,10 @@ func parseList(from io.Reader) (map[pubkey.Key]struct{}, error) {
 // Grown is what GrowList did: the mints of the file, and how many of them are new or gone.
 type Grown struct{ Mints, New, Gone int }
 
-// GrowList adds mints to a file for ReadList, which may not exist yet; its comments stay. With
-// drop, the lines of other mints go. The file is replaced only if the mints are others: with
-// another list every mint is incomplete until its accounts are read again.
+// GrowList adds mints to a file for ReadList. The file may not exist yet. Its comments stay. If
+// drop is true, GrowList removes the lines of all other mints. It replaces the file only if the set
+// of mints changes, because after a change every mint is incomplete until its accounts are read
+// again.
 func GrowList(name string, mints []pubkey.Key, drop bool) (Grown, error) {
 	old, err := ReadList(name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -75,20 +76,20 @@ func GrowList(name string, mints []pubkey.Key, drop bool) (Grown, error) {
 	for _, mint := range mints {
 		wanted[mint] = struct{}{}
 	}
-	done := Grown{Mints: len(wanted)}
+	grown := Grown{Mints: len(wanted)}
 	for mint := range wanted {
 		if _, ok := old[mint]; !ok {
-			done.New++
+			grown.New++
 		}
 	}
-	done.Gone = len(old) + done.New - len(wanted)
+	grown.Gone = len(old) + grown.New - len(wanted)
 	switch {
 	case len(wanted) == 0:
 		return Grown{}, errors.New("no mint: ingest needs one at least")
 	case len(wanted) > maxListed:
 		return Grown{}, fmt.Errorf("%d mints: at most %d may be listed", len(wanted), maxListed)
-	case done.New == 0 && done.Gone == 0:
-		return done, nil
+	case grown.New == 0 && grown.Gone == 0:
+		return grown, nil
 	}
 	text, err := listText(name, wanted)
 	if err != nil {
@@ -97,11 +98,11 @@ func GrowList(name string, mints []pubkey.Key, drop bool) (Grown, error) {
 	if err := durable.Replace(name, []byte(text)); err != nil {
 		return Grown{}, fmt.Errorf("write %s: %w", name, err)
 	}
-	return done, nil
+	return grown, nil
 }
 
-// listText returns the lines of a file that have no mint or one that is wanted, and a line for each
-// wanted mint that the file does not have.
+// listText returns the new text of a file: its lines without a mint or with a wanted mint, and then
+// a line for each wanted mint that the file does not have.
 func listText(name string, wanted map[pubkey.Key]struct{}) (string, error) {
 	before, err := os.ReadFile(name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

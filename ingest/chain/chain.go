@@ -32,17 +32,17 @@ type Block struct {
 	// Executed is how many transactions the block has on the chain, including those left out here;
 	// 0 if the source does not state it.
 	Executed uint64
-	// Whole means that every transaction that Mintlake asks for is here, so the block may enter the
-	// slot ledger. It is false for a lone transaction.
+	// Whole means that every transaction that Mintlake asks for is in Transactions, so the block
+	// may enter the slot ledger. It is false for a lone transaction.
 	Whole bool
-	// Unread are the transactions of a block that could not be read. The others are here, and the
-	// block is not Whole.
+	// Unread are the transactions of a block that could not be read. Transactions has the others,
+	// and the block is not Whole.
 	Unread []Unread
 	// OverLimit counts transactions that have more of something than the runtime allows. They are
 	// read like the others.
 	OverLimit int
-	// Unclear counts transactions that are version 0 or 1, as the source does not tell the two
-	// apart. They are read as version 0, which makes no difference to what they do.
+	// Unclear counts transactions that may be version 0 or 1, because the source does not tell the
+	// two apart. They are read as version 0, which makes no difference to what they do.
 	Unclear int
 	// Bank is the bank that made the block.
 	Bank Bank
@@ -78,8 +78,8 @@ type Unread struct {
 // Bank identifies a bank: one node's execution of a block. A slot can have several. The zero value
 // means that the source does not name it.
 type Bank struct {
-	// ID is the node's number of the bank; 0 if it is unknown. Session tells apart the connections
-	// of one source, as the numbers of different nodes have nothing to do with each other.
+	// ID is the number that the node gave the bank; 0 if it is unknown. Session is the number of
+	// the source's connection. It is needed because different nodes use the same IDs.
 	ID, Session uint64
 }
 
@@ -89,8 +89,8 @@ type Account struct {
 	Bank       Bank
 	Key, Owner pubkey.Key
 	Data       []byte
-	// Signature is that of the transaction, and Transaction its Index in the block; -1 while the
-	// block is not known.
+	// Signature is the signature of the transaction, and Transaction its Index in the block; -1
+	// while the block is not known.
 	Signature   Signature
 	Transaction int
 }

@@ -34,8 +34,8 @@ const (
 
 const (
 	// maxData is more than any instruction can hold: calls between programs are bounded to 10 KiB
-	// (MAX_CPI_INSTRUCTION_DATA_LEN), and transactions to less. Longer data is invented. It must
-	// not become a record that is too large for the broker.
+	// (MAX_CPI_INSTRUCTION_DATA_LEN), and transactions to less. Longer data is hostile. It is cut,
+	// so that its record is not too large for the broker.
 	maxData = 16 << 10
 	// maxAccounts is how many accounts one instruction can name: an index is a byte.
 	maxAccounts = 256
@@ -47,7 +47,8 @@ const reasonTooLong = "data is too long"
 // Programs returns the labels of the programs whose instructions become token events.
 func Programs() []string { return []string{ProgramToken, ProgramToken2022, ProgramMetaplex} }
 
-// IgnoredReasons returns the reasons with which Observer.Ignored is called for their instructions.
+// IgnoredReasons returns the reasons with which Observer.Ignored is called for instructions of
+// Programs.
 func IgnoredReasons() []string {
 	return []string{
 		string(instruction.IgnoredTokenAccount), string(instruction.IgnoredReadOnly), string(instruction.IgnoredDelegation),
@@ -131,8 +132,9 @@ func (d *Decoder) Decode(tx *chain.Transaction, slot uint64, blockTime int64) []
 	return w.events
 }
 
-// within returns the calls that the call at a place made, directly or through others. If the source
-// does not state stack heights, within returns all later calls of the same outer instruction.
+// within returns the calls that the call at a place made, directly or through other calls. If the
+// source does not state stack heights, within returns all later calls of the same outer
+// instruction.
 func (w *walk) within(at place) []chain.Call {
 	outer := &w.tx.Instructions[at.outer]
 	if at.inner == none {
@@ -153,8 +155,8 @@ type mask [4]uint64
 
 func (m *mask) has(i int) bool { return i >= 0 && i < 256 && m[i/64]&(1<<(i%64)) != 0 }
 
-// find marks the keys that are programs to decode. any is true if there is one. Most transactions
-// have none, and checking the keys once is faster than checking each call.
+// find marks the keys that are programs to decode. any is true if there is such a key. Most
+// transactions have none, and checking the keys once is faster than checking each call.
 func (d *Decoder) find(keys []pubkey.Key) (found mask, any bool) {
 	for i := range keys[:min(len(keys), 256)] {
 		for j := range d.keys {
@@ -176,7 +178,7 @@ type place struct{ outer, inner int }
 // walk decodes one transaction.
 type walk struct {
 	decoder   *Decoder
-	found     mask
+	found     mask // the keys that are programs to decode
 	tx        *chain.Transaction
 	slot      uint64
 	blockTime int64
@@ -229,7 +231,7 @@ func (w *walk) decode(p program, call *chain.Call, at place, batch int) {
 }
 
 // raw makes a raw event of an instruction. The event's mint is the first of the instruction's
-// accounts that is known to be a mint; none if there is no such account.
+// accounts that is known to be a mint. Without such an account, the event has no mint.
 func (w *walk) raw(p program, call *chain.Call, at place, batch int, reason string) {
 	w.decoder.observer.Raw(p.label, reason)
 	cut := *call

@@ -5,7 +5,7 @@ import (
 	"github.com/mintlake/mintlake/ingest/decode/swap"
 )
 
-// Aggregators are the programs that route through venues: their instructions are routes, never
+// Aggregators returns the programs that route through venues. Their instructions are routes, never
 // legs.
 func Aggregators() []swap.Aggregator {
 	return []swap.Aggregator{
@@ -21,8 +21,8 @@ func Aggregators() []swap.Aggregator {
 	}
 }
 
-// Swaps returns the swap legs, routes and created pools of one transaction of the block at slot, in
-// the order of execution. They share no memory with tx.
+// Swaps returns the swap legs, routes, created pools and changes of liquidity of one transaction of
+// the block at slot, in the order of execution. They share no memory with tx.
 func (d *Decoder) Swaps(tx *chain.Transaction, slot uint64, blockTime int64) swap.Result {
 	return d.swaps.Decode(tx, slot, blockTime)
 }

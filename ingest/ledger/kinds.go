@@ -8,8 +8,8 @@ const (
 	maxKinds = 254
 )
 
-// kinds remembers which kind of source wrote the latest record of each slot: a byte a slot. The
-// zero value is empty.
+// kinds remembers which kind of source wrote the latest record of each slot, in one byte for each
+// slot. The zero value is empty.
 type kinds struct {
 	names  map[string]uint8 // from 1; 0 is no record
 	chunks map[uint64]*[kindChunk]uint8

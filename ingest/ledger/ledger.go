@@ -38,7 +38,7 @@ func New(reach uint64) *Ledger {
 	return &Ledger{reach: reach, slots: coverage.New(), highest: make(map[string]uint64)}
 }
 
-// Apply takes a record that is in the log.
+// Apply enters a record that is in the log.
 func (l *Ledger) Apply(record *eventspb.SlotRecord) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -94,10 +94,11 @@ func (l *Ledger) Highest(kind string) uint64 {
 	return l.highest[kind]
 }
 
-// Resume returns the slot after which a source of this kind reads on: the highest one of which the
-// kind wrote a record; 0 if there is none. But if there is a gap within reach below that slot, and
-// the kind has a slot within reach before the gap, Resume returns the highest such slot of the
-// first such gap. Slots of other kinds, such as a backfill's, do not count.
+// Resume returns the slot after which a source of this kind reads on: the highest slot of which the
+// kind wrote a record; 0 if there is none. If there are gaps within reach below that slot, Resume
+// returns an earlier slot, so that the source reads the gaps again: the kind's highest slot before
+// the first gap. If the kind has no slot within reach before a gap, Resume passes over the gap.
+// Slots of other kinds, such as a backfill's, do not count.
 func (l *Ledger) Resume(kind string) uint64 {
 	l.mu.Lock() // coverage caches
 	defer l.mu.Unlock()

@@ -1,10 +1,10 @@
 // Package programs notices new builds of the programs that ingest decodes.
 //
 // In: how the programs are deployed, by RPC, once an hour. Out: an unknown for each program that
-// was deployed anew, with both slots and the hash of the new executable. Guarantees: with a file,
-// what was deployed while nothing ran is noticed at the next start. Programs that cannot be
-// deployed again have no slot, and are never told. An upstream that does not answer is asked again
-// an hour later; nothing else depends on it.
+// was deployed anew, with the slots of the old and the new deployment and the hash of the new
+// executable. Guarantees: with a file, a deployment that happened while no Watch ran is noticed at
+// the next start. Programs that cannot be deployed again are never reported. If the upstream does
+// not answer, it is asked again an hour later, and nothing else waits for it.
 package programs
 
 import (
@@ -68,11 +68,12 @@ func Decoded() []Program {
 
 // Config of a Watch. Zero values take the defaults named at each field.
 type Config struct {
-	// programs to watch. Default Decoded.
+	// programs are the programs to watch. Default Decoded.
 	programs []Program
-	// Every is the time between two looks. Default 1 h.
+	// Every is the time between two looks at the programs. Default 1 h.
 	Every time.Duration
-	// File remembers the deployments. If it is empty, those of the first look are the known ones.
+	// File is the path of the file that keeps the known deployments between runs. If it is empty,
+	// the deployments that the first look finds are the known ones.
 	File string
 }
 
@@ -83,16 +84,16 @@ type Deps struct {
 	Logger   *slog.Logger
 }
 
-// Watch looks at the programs now and then. It is for one goroutine.
+// Watch looks at the programs every Config.Every. It is for one goroutine.
 type Watch struct {
 	cfg  Config
 	deps Deps
 	data []pubkey.Key // the data account of each program
-	// slots are those of the deployments that are known, by program.
+	// slots are the slots of the known deployments, by the program's address in base58.
 	slots map[string]uint64
 }
 
-// New does no I/O.
+// New returns a Watch. It does no I/O. It returns an error if there is no RPC client.
 func New(cfg Config, deps Deps) (*Watch, error) {
 	if deps.RPC == nil {
 		return nil, errors.New("programs: an RPC client is required")
@@ -113,7 +114,7 @@ func New(cfg Config, deps Deps) (*Watch, error) {
 	return w, nil
 }
 
-// load reads the file. One that cannot be read counts as none.
+// load reads the known deployments from the file. If that fails, no deployment is known.
 func (w *Watch) load() {
 	if w.cfg.File == "" {
 		return
@@ -122,7 +123,7 @@ func (w *Watch) load() {
 	if err == nil {
 		err = json.Unmarshal(content, &w.slots)
 	}
-	if err != nil || w.slots == nil { // the JSON null is no error
+	if err != nil || w.slots == nil { // the JSON text null makes the map nil without an error
 		w.slots = map[string]uint64{}
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -130,7 +131,7 @@ func (w *Watch) load() {
 	}
 }
 
-// Run reads the file, and looks at the programs until ctx ends; then it returns nil.
+// Run reads the file, then looks at the programs again and again until ctx ends. It returns nil.
 func (w *Watch) Run(ctx context.Context) error {
 	w.load()
 	for {
@@ -143,9 +144,11 @@ func (w *Watch) Run(ctx context.Context) error {
 	}
 }
 
-// look reads how the programs are deployed, notes those that changed, and remembers all.
+// look reads how all programs are deployed, and passes each deployment to see. If one was new, look
+// writes the file.
 func (w *Watch) look(ctx context.Context) error {
 	changed := false
+	// A program has two accounts, so a call reads half as many programs.
 	for from := 0; from < len(w.data); from += solana.MaxAccountsPerCall / 2 {
 		to := min(from+solana.MaxAccountsPerCall/2, len(w.data))
 		deployments, err := w.read(ctx, from, to)
@@ -166,7 +169,8 @@ func (w *Watch) look(ctx context.Context) error {
 	return durable.Replace(w.cfg.File, content)
 }
 
-// read reads how some of the programs are deployed, at most half of MaxAccountsPerCall.
+// read reads by one call how the programs with the indexes from..to-1 are deployed. They must be at
+// most half of MaxAccountsPerCall.
 func (w *Watch) read(ctx context.Context, from, to int) ([]solana.Deployment, error) {
 	var keys []pubkey.Key
 	for i := from; i < to; i++ {
@@ -194,8 +198,9 @@ type change struct {
 	SHA256 string `json:"sha256"`
 }
 
-// see takes in a deployment, and returns whether it is new. An older one than the known is of a
-// server that is behind.
+// see compares a program's deployment with the known one, and returns whether it is new. If a
+// deployment was known before, see also notes an unknown. see ignores a deployment of a lower slot
+// than the known one, because the server that told it is behind.
 func (w *Watch) see(ctx context.Context, p Program, d solana.Deployment) bool {
 	address := p.Program.String()
 	known, seen := w.slots[address]
@@ -213,7 +218,7 @@ func (w *Watch) see(ctx context.Context, p Program, d solana.Deployment) bool {
 	} else if executable, same := d.Executable(accounts[0]); same {
 		c.SHA256 = solana.ExecutableHash(executable)
 	}
-	sample, _ := json.Marshal(c) // texts and numbers only
+	sample, _ := json.Marshal(c) // cannot fail: c has only texts and numbers
 	w.deps.Unknowns.Note(unknowns.ProgramChange, p.Name, unknowns.Sighting{Source: "ingest", Slot: d.Slot, Place: address, Sample: sample})
 	return true
 }

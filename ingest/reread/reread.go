@@ -2,9 +2,9 @@
 //
 // In: when the lost records were written, and the lines of the slot ledger with the times at which
 // they were written. Out: slots. Guarantees: pure. The result has every slot that may have lost a
-// record, also if a backfill wrote beside the stream. It has some more: reading a slot again
-// changes nothing. This rests on one rule: a slot's line is written after its last record, and no
-// more than Ahead blocks are under way.
+// record, also if a backfill wrote beside the stream. It also has slots that lost nothing, which
+// does no harm: reading a slot again changes nothing. The result is complete because ingest writes
+// a slot's line after the slot's last record, and writes records of at most Ahead blocks at a time.
 package reread
 
 import (
@@ -14,14 +14,15 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// Ahead is how many of the lines after the window may belong to blocks whose records were written
-// in it. It is twice the number of blocks that ingest has under way, for a stream and a backfill.
+// Ahead is how many lines after a window may belong to blocks whose records were written within the
+// window. A stream and a backfill can write at the same time, and each has at most 32 blocks in
+// flight.
 const Ahead = 64
 
 // Slack is how far the clocks of writers may differ, and how long a write may be retried.
 const Slack = 10 * time.Second
 
-// Window is the time in which lost records were written. A zero time means no bound.
+// Window is the time in which lost records were written. A zero From or To means no bound.
 type Window struct{ From, To time.Time }
 
 // Line is one line of the slot ledger.
@@ -31,9 +32,9 @@ type Line struct {
 	Written time.Time
 }
 
-// Slots returns the slots to read again, ascending: those with a line within a window, or among the
-// Ahead lines after it, if their latest status is ingested. The lines must be in the order of the
-// log.
+// Slots returns the slots to read again, ascending: those that have a line within a window or among
+// the Ahead lines after it, and whose latest status is ingested. Any other slot is a gap already,
+// or has no block. The lines must be in the order of the log.
 func Slots(ledger []Line, windows []Window) []uint64 {
 	latest := make(map[uint64]eventspb.SlotStatus, len(ledger))
 	for _, line := range ledger {
@@ -55,12 +56,12 @@ func Slots(ledger []Line, windows []Window) []uint64 {
 	return slots
 }
 
-// lines returns the part of the ledger from the first line that was written within the window and
-// Slack to the last one, and the Ahead lines after it. If a clock was set, lines between the two
-// may have any time.
+// lines returns the part of the ledger from the first to the last line that was written within the
+// window, widened by Slack at both ends, and the Ahead lines after that part. It includes lines
+// between the first and the last with any time, because the clock of a writer may have been set.
 func (w Window) lines(ledger []Line) []Line {
 	from, to := w.From, w.To
-	if !from.IsZero() && !to.IsZero() && to.Before(from) { // the clock was set back in it
+	if !from.IsZero() && !to.IsZero() && to.Before(from) { // the clock was set back in between
 		from, to = to, from
 	}
 	first, end := -1, 0
@@ -68,7 +69,7 @@ func (w Window) lines(ledger []Line) []Line {
 		switch {
 		case !from.IsZero() && line.Written.Before(from.Add(-Slack)):
 			if first < 0 {
-				end = i + 1 // the window comes after it
+				end = i + 1 // the window begins after this line
 			}
 		case to.IsZero() || !line.Written.After(to.Add(Slack)):
 			if first < 0 {
@@ -77,7 +78,7 @@ func (w Window) lines(ledger []Line) []Line {
 			end = i + 1
 		}
 	}
-	if first < 0 {
+	if first < 0 { // no line within the window: only the lines after it remain
 		first = end
 	}
 	return ledger[first:min(end+Ahead, len(ledger))]

@@ -9,14 +9,16 @@ import (
 	"github.com/mintlake/mintlake/solana/tokenaccount"
 )
 
-// Kinds of facts from accounts: metric labels, and the second part of their records' type.
+// Kinds of facts that accounts state. Each is a metric label, and the end of the record's type,
+// such as "enrichment.mint_account".
 const (
 	factMintAccount     = "mint_account"
 	factMetaplexAccount = "metaplex_account"
 )
 
-// factOf returns what an account states about a mint, positioned after the transaction that wrote
-// it, and the kind of the fact. It returns nil if the account is neither a mint nor metadata.
+// factOf returns the fact that an account states about a mint, and the fact's kind. The fact's
+// position is the end of the transaction that wrote the account. factOf returns nil if the account
+// is neither a mint nor metadata.
 func factOf(account *chain.Account, slot uint64, blockTime int64) (*eventspb.Enrichment, string) {
 	order := schemas.EndOfTransaction(slot, uint32(account.Transaction)).Order
 	fact := &eventspb.Enrichment{Slot: slot, Order: &order, Signature: bytes.Clone(account.Signature[:]), BlockTime: blockTime}
@@ -43,7 +45,8 @@ func factOf(account *chain.Account, slot uint64, blockTime int64) (*eventspb.Enr
 	return fact, factMintAccount
 }
 
-// addAccounts adds the facts of the block's accounts. It is pure but for the metrics.
+// addAccounts adds the facts of the block's accounts to the output. It has no other effect than on
+// metrics and unknowns.
 func (r *Runner) addAccounts(out *output, j *job) error {
 	for i := range j.block.Accounts {
 		fact, kind := factOf(&j.block.Accounts[i], j.block.Slot, j.block.BlockTime)

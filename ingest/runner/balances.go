@@ -44,7 +44,8 @@ func (r *Runner) addBalances(out *output, j *job) error {
 	return nil
 }
 
-// firstPlace is the place of a message's first change.
+// firstPlace returns the place of a message's first change of a balance or, if it has none, of its
+// first change of a state.
 func firstPlace(m *eventspb.BalanceChanges) uint64 {
 	if len(m.GetChanges()) > 0 {
 		return m.GetChanges()[0].GetPlace()

@@ -43,9 +43,9 @@ const (
 	// mentioned: an event is about the mint, but nothing in the block shows the mint's decimals or
 	// program.
 	mentioned how = iota
-	// sighted in a token balance.
+	// sighted: a token balance in the block shows the mint.
 	sighted
-	// initialized in this block: no more has to be asked.
+	// initialized: the block has the InitializeMint, so nothing has to be asked about the mint.
 	initialized
 )
 
@@ -63,7 +63,7 @@ func (m *mentions) add(mint pubkey.Key, how how, sighting func() *eventspb.Token
 		m.at[mint] = i
 		m.list = append(m.list, mention{mint: mint, how: mentioned})
 	}
-	// The first that is more than a mention stays.
+	// The first sighting or initialization stays.
 	if known := &m.list[i]; how > mentioned && known.how == mentioned {
 		known.how = how
 		if how == sighted {
@@ -72,8 +72,8 @@ func (m *mentions) add(mint pubkey.Key, how how, sighting func() *eventspb.Token
 	}
 }
 
-// decodeBlock decodes all transactions of the job's block. It is pure apart from the metrics, and
-// the numbers of events and legs that it sets in j.slot.
+// decodeBlock decodes all transactions of the job's block. Its result depends on the job alone. It
+// also updates metrics and unknowns, completes j.slot, and moves j.letters into the output.
 func (r *Runner) decodeBlock(j *job) (output, error) {
 	block := j.block
 	out := output{slot: block.Slot, timed: block.BlockTime > 0, transactions: len(block.Transactions)}
@@ -120,6 +120,7 @@ func (r *Runner) decodeBlock(j *job) (output, error) {
 	return out, nil
 }
 
+// event notes that an event of the block is about its mint. An event may have none.
 func (m *mentions) event(event *eventspb.TokenEvent) {
 	if len(event.GetMint()) != len(pubkey.Key{}) {
 		return
@@ -160,9 +161,10 @@ func metadataRequest(event *eventspb.TokenEvent, asked map[string]struct{}) *eve
 	return request
 }
 
-// introduce adds the records that depend on the blocks before. A sighted mint that has not been
-// seen yet, or only at higher slots, gets its sighting and an enrichment request. A mint that is
-// only mentioned gets a request if it has not been seen at all. An initialized mint needs neither.
+// introduce adds the records of mints that depend on the blocks before. A sighted mint that has not
+// been seen yet, or only at higher slots, gets its sighting and an enrichment request. A mint that
+// is only mentioned gets a request if it has not been seen at all. An initialized mint gets neither
+// of the two.
 func (r *Runner) introduce(j *job) error {
 	at := seenAt(j.out.slot, j.out.timed)
 	for _, m := range j.out.mints {

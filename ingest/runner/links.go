@@ -9,25 +9,26 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// maxContradictions is how many blocks in a row in slots where the ledger has another block prove
-// another chain. One or two are forks that the server called confirmed. A chain that was reset has
-// another block in every slot.
+// maxContradictions is how many blocks in a row must contradict the ledger to prove that the source
+// is of another chain. A block contradicts the ledger if the ledger has another block in its slot.
+// One or two such blocks may be of forks that the server called confirmed. On a chain that was
+// reset, every slot has another block.
 const maxContradictions = 8
 
-// links checks whether the blocks of a source continue the chain in the ledger. Without
-// getGenesisHash, a source's chain cannot be recognised in any other way.
+// links is what checkLink remembers. Parent links are the only way to recognise the chain of a
+// source that does not offer getGenesisHash.
 type links struct {
 	mu sync.Mutex
-	// joined means that the ledger has the parent of some block, with the hash that the block
-	// names.
-	joined         bool
+	// joined means that a block named a parent that the ledger has, with the right hash.
+	joined bool
+	// contradictions counts the last blocks in a row that contradict the ledger.
 	contradictions int
 }
 
 // checkLink returns an error if block is of another chain than the ledger. The first block whose
 // parent slot is in the ledger must name the parent's hash. Also, fewer than maxContradictions
-// blocks in a row may contradict the ledger. Blocks of files and lone transactions are not checked,
-// nor blocks whose parent is unknown or guessed.
+// blocks in a row may contradict the ledger. checkLink does not check blocks of files, lone
+// transactions, and blocks whose parent is unknown or guessed.
 func (r *Runner) checkLink(block *chain.Block, kind string) error {
 	if !r.cfg.CheckLinks || kind == source.KindFile || !block.InLedger() || block.ParentSlot == nil || block.ParentGuessed {
 		return nil

@@ -10,9 +10,9 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// Follow reads what another run writes until ctx ends, so that Run has little left to read when it
-// takes over. It writes nothing. It calls ready, which may be nil, once, when it has read what was
-// in the log at first. Run may be called only after Follow has returned.
+// Follow reads what another run writes until ctx ends, so that Run has little left to read when
+// this process takes over. It writes nothing. It calls ready once, when it has read what the log
+// had when Follow began. ready may be nil. Run may be called only after Follow has returned.
 func (r *Runner) Follow(ctx context.Context, ready func()) error {
 	for {
 		if err := r.load(ctx); err != nil {
@@ -43,9 +43,9 @@ func (r *Runner) load(ctx context.Context) error {
 		return nil
 	}
 	err := r.deps.Mints.ReadMints(ctx, func(mint pubkey.Key, slot uint64, timed bool) {
-		// A mint of a block without a slot record does not count: that block is ingested again,
-		// with its sightings and requests. While another run is followed, the record may still
-		// come.
+		// A mint of a block without a slot record does not count as seen: that block is ingested
+		// again, and must give the same sightings and requests. The mint waits, because the run
+		// that is followed may still write the slot record.
 		if r.ingested(slot) {
 			r.seen.add(mint, seenAt(slot, timed))
 			return
@@ -58,8 +58,8 @@ func (r *Runner) load(ctx context.Context) error {
 	return nil
 }
 
-// recall takes a slot record of another run. One of a slot that no chain can have reached is
-// ignored: sources would go on behind it.
+// recall applies a slot record of another run to the ledger. It ignores a record of a slot that no
+// chain can have reached, because sources would resume after that slot and skip all slots before.
 func (r *Runner) recall(record *eventspb.SlotRecord) {
 	if r.deps.Bounds != nil && !r.deps.Bounds.Remember(record.GetSlot(), record.GetBlockTime()) {
 		r.log.Warn("a slot record is ignored: no chain can have reached the slot", "slot", record.GetSlot(), "source", record.GetSource())
@@ -68,8 +68,8 @@ func (r *Runner) recall(record *eventspb.SlotRecord) {
 	r.ledger.Apply(record)
 }
 
-// admit marks the waiting mints as seen whose slot record has come. It forgets those whose record
-// will not come any more.
+// admit marks the waiting mints of blocks whose slot record has come as seen. It forgets the
+// waiting mints of slots so far below the highest one that their slot record will not come.
 func (r *Runner) admit() {
 	highest := r.ledger.Coverage().ToSlot
 	for slot, mints := range r.introduced {

@@ -14,7 +14,7 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// metrics are the runner's. All labels come from finite sets.
+// metrics are the runner's metrics. All labels come from finite sets.
 type metrics struct {
 	transactions  prometheus.Counter
 	events        *prometheus.CounterVec
@@ -85,8 +85,8 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 	return m, counters.Register(registerer, m.transactions, m.events, m.requests, m.facts, m.raw, m.ignored, m.slots, m.legs, m.routes, m.pools, m.liquidity, m.changes, m.states, m.transfers, m.untold, m.unexplained, m.refused, m.partial, m.unread, m.overLimit, m.unclear, m.decodeSeconds, m.inFlight, m.slot)
 }
 
-// preset makes all series start at 0, except those of raw instructions: their reasons are the
-// decoders' error texts.
+// preset makes all series start at 0, except those of raw instructions, whose reasons are error
+// texts that only the decoders know.
 func (m *metrics) preset() {
 	var kinds, venueNames, aggregators []string
 	for _, kind := range schemas.Kinds() {

@@ -15,8 +15,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// maxRecords bounds what is read of each partition, counted back from its end: about a
-// second for each.
+// maxRecords bounds the records that are read of each partition, counted back from its end. Reading
+// them takes about a second for each partition.
 const maxRecords = 250_000
 
 // MintLogConfig configures a MintLog.
@@ -30,7 +30,7 @@ type MintLogConfig struct {
 type MintLog struct {
 	cfg  MintLogConfig
 	deps kafka.Deps
-	// read is up to which offsets the partitions are read; nil before the first call.
+	// read has the offset up to which each partition was read; nil before the first call.
 	read map[kafka.TopicPartition]int64
 }
 
@@ -71,7 +71,7 @@ func (l *MintLog) ReadMints(ctx context.Context, visit func(mint pubkey.Key, slo
 	}); err != nil {
 		return fmt.Errorf("read mints of the log: %w", err)
 	}
-	l.read = starts
+	l.read = starts // ReadTo has moved starts behind the records that it read
 	return nil
 }
 

@@ -25,8 +25,8 @@ type job struct {
 	letters []kafka.Record
 	// recordOnly means that the job has no block, only a slot record or a status.
 	recordOnly bool
-	// stream is what the public stream gets of the block. status, if it is specified, is what the
-	// stream is told of the slot statusOf.
+	// stream is what the public stream gets of the block. If status is not unspecified, the stream
+	// also gets it as the status of the slot statusOf.
 	stream   *transactions.Block
 	status   eventspb.StreamSlotStatus
 	statusOf uint64
@@ -42,7 +42,7 @@ type job struct {
 	span *tracing.Span
 }
 
-// trace begins the block's span.
+// trace begins the span of the job's block, if it has one.
 func (j *job) trace(ctx context.Context, tracer *tracing.Tracer) {
 	if j.block != nil {
 		_, j.span = tracer.Start(ctx, "ingest block")
@@ -74,7 +74,7 @@ type pipeline struct {
 	cancel context.CancelCauseFunc
 
 	inFlight chan struct{} // a semaphore: one token for each job in flight
-	mu       sync.Mutex    // keeps work and ordered in the same order
+	mu       sync.Mutex    // makes work and ordered get the jobs in the same order
 	closed   bool
 	work     chan *job
 	ordered  chan *job
@@ -93,8 +93,8 @@ func newPipeline(base context.Context, r *Runner, cancel context.CancelCauseFunc
 // fail ends the run with err.
 func (p *pipeline) fail(err error) { p.cancel(err) }
 
-// submit waits for a place in the pipeline and starts the job. It returns ctx's error, or the
-// pipeline's if that has ended.
+// submit waits until fewer than maxInFlight jobs are in flight, and starts the job. It returns
+// ctx's error, or the pipeline's error if the pipeline has ended.
 func (p *pipeline) submit(ctx context.Context, j *job) error {
 	select {
 	case p.inFlight <- struct{}{}:
@@ -109,14 +109,14 @@ func (p *pipeline) submit(ctx context.Context, j *job) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		return context.Canceled // a source that goes on after its Run returned
+		return context.Canceled // a source still calls its sink after its Run has returned
 	}
 	p.work <- j // never blocks: it has room for each job in flight
 	p.ordered <- j
 	return nil
 }
 
-// start starts the steps. If one fails, the others end.
+// start starts the goroutines of the steps. If one of them fails, all end.
 func (p *pipeline) start() {
 	for range decodeWorkers {
 		p.step(p.decode)
@@ -145,7 +145,7 @@ func (p *pipeline) drain() {
 }
 
 // decode is one of the workers that decode blocks. It also makes the form of a block that the
-// public stream gets. After that, the block itself is not needed.
+// public stream gets. Then it drops the block itself, so that the block's memory can be freed.
 func (p *pipeline) decode(ctx context.Context) error {
 	for j := range p.work {
 		if ctx.Err() != nil {
@@ -201,14 +201,14 @@ func (p *pipeline) sequence(ctx context.Context) error {
 					j.err = context.Cause(ctx)
 				}
 			}
-			close(j.produced) // commit looks at err, in order
+			close(j.produced) // commit looks at j.err when it is this job's turn
 		})
 	}
 	return nil
 }
 
-// stream passes the job on to the public stream. The returned channel is closed when the stream has
-// the block durably; it is nil if there is nothing to wait for.
+// stream passes the job's status and block on to the public stream. The returned channel is closed
+// when the stream has the block durably. It is nil if the job has nothing to wait for.
 func (p *pipeline) stream(j *job) (durable <-chan struct{}) {
 	if p.runner.deps.Stream == nil {
 		return nil
@@ -250,9 +250,10 @@ func (p *pipeline) commit(ctx context.Context) error {
 	}
 }
 
-// ready waits for the next job to be acknowledged and adds the jobs after it that already are.
-// following is a job that was taken from the queue and is not acknowledged yet, or has failed; it
-// must be first in the next call.
+// ready waits until the records of the next job are acknowledged. It returns this job and the jobs
+// after it whose records are acknowledged too. An empty batch without an error means that no more
+// jobs come. following is a job that ready took from the queue although its records are not
+// acknowledged yet, or failed. The caller must pass it as first to the next call.
 func (p *pipeline) ready(ctx context.Context, first *job) (batch []*job, following *job, err error) {
 	if first == nil {
 		j, ok := <-p.commits
@@ -279,7 +280,7 @@ func (p *pipeline) ready(ctx context.Context, first *job) (batch []*job, followi
 			select {
 			case <-j.produced:
 				if j.err != nil {
-					return batch, j, nil // those before it are still good
+					return batch, j, nil // the jobs before it can still be committed
 				}
 				batch = append(batch, j)
 			default:
@@ -318,8 +319,8 @@ func (p *pipeline) writeSlots(ctx context.Context, batch []*job) error {
 	return p.runner.deps.Producer.Produce(ctx, records...)
 }
 
-// news reports whether a slot record without a block is to be written. What is known of the slot
-// comes from the batch's earlier records, which are in latest, or else from the ledger. A dead slot
+// news reports whether a slot record without a block is to be written. latest has the statuses of
+// the earlier records of the batch. The status of any other slot comes from the ledger. A dead slot
 // is news unless it is known as dead. A skipped slot is news if nothing is known of it.
 func (p *pipeline) news(record *eventspb.SlotRecord, latest map[uint64]eventspb.SlotStatus) bool {
 	known, ok := latest[record.GetSlot()]

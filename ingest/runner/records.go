@@ -16,7 +16,7 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// Values of the type header beside those of package schemas.
+// Values of schemas.HeaderType that package schemas does not have.
 const (
 	typeTokenEvent        = "token_event."
 	typeEnrichmentRequest = "enrichment_request"
@@ -25,7 +25,7 @@ const (
 // deadLetterSource is this room's name in dead letters.
 const deadLetterSource = "ingest"
 
-// marshal is deterministic, so that a fact has the same bytes in every run.
+// marshal encodes deterministically, so that a fact has the same bytes in every run.
 var marshal = proto.MarshalOptions{Deterministic: true}
 
 // headers returns the headers that every record has. position may be nil.
@@ -122,8 +122,8 @@ func ledgerStatus(block *chain.Block) eventspb.SlotStatus {
 	return eventspb.SlotStatus_SLOT_STATUS_INGESTED
 }
 
-// slotRecord returns the ledger's line of a whole or partial block. Decoding adds the numbers of
-// events and legs.
+// slotRecord returns the slot record of a whole or partial block. Decoding adds the numbers of
+// events and legs later.
 func slotRecord(block *chain.Block, kind string) *eventspb.SlotRecord {
 	record := &eventspb.SlotRecord{
 		Slot: block.Slot, Blockhash: bytes.Clone(block.Blockhash[:]), ParentBlockhash: bytes.Clone(block.ParentBlockhash[:]),

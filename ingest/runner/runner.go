@@ -57,9 +57,10 @@ type MintReader interface {
 type StreamWriter interface {
 	// Begin takes the highest slot that earlier runs wrote.
 	Begin(tip uint64)
-	// Live tells that the blocks from now on are not of a file, and cannot wait.
+	// Live says that from now on blocks come from the chain, not from a file, so they must not wait
+	// for Kafka.
 	Live()
-	// Block takes a block, which may be nil. The channel is closed when it is durable.
+	// Block takes a block, which may be nil. The channel is closed when the block is durable.
 	Block(block *transactions.Block) (durable <-chan struct{})
 	Status(slot uint64, status eventspb.StreamSlotStatus)
 }
@@ -67,9 +68,10 @@ type StreamWriter interface {
 // decodeWorkers is how many goroutines decode blocks.
 const decodeWorkers = 2
 
-// maxSeenMints bounds the mints that are remembered as sighted, some 20 bytes each: twice as many
-// as there are on mainnet. Beyond half of it, those not seen for the longest time may be forgotten
-// and sighted again, which changes no token. The same bound holds for pools.
+// maxSeenMints bounds the mints that are remembered as sighted, some 20 bytes each. It is twice the
+// number of mints on mainnet. Beyond half of the bound, the mints that were not seen for the
+// longest time may be forgotten and sighted again, which changes no token. The same bound holds for
+// pools.
 const maxSeenMints = 100_000_000
 
 // Config configures a Runner. The zero value of each field takes its default.
@@ -124,7 +126,8 @@ type Deps struct {
 	Tracer *tracing.Tracer
 	// Unknowns counts what the decoders do not know; may be nil.
 	Unknowns *unknowns.Book
-	// Bounds are those of the sources' readers. They learn the blocks of earlier runs; may be nil.
+	// Bounds are the bounds that the sources' readers also use. The runner tells them the blocks of
+	// earlier runs. May be nil.
 	Bounds *bounds.Bounds
 	// Clock gives received-at if a source does not, and the time of status records. Default
 	// time.Now.
@@ -146,8 +149,8 @@ type Runner struct {
 	guessed atomic.Bool
 	links   links
 	unread  unread
-	// introduced are mints of the log that wait for the slot record of their block, by slot. See
-	// load.
+	// introduced are the mints in the log that wait for the slot record of their block, by slot.
+	// See load.
 	introduced map[uint64][]introduced
 }
 
@@ -181,7 +184,7 @@ func New(cfg Config, deps Deps) (*Runner, error) {
 	return r, nil
 }
 
-// Coverage returns what is ingested now, including earlier runs.
+// Coverage returns which slots are ingested now, by this run and by earlier ones.
 func (r *Runner) Coverage() coverage.Coverage { return r.ledger.Coverage() }
 
 // Run ingests until the sources are done, ctx ends, or something fails that cannot be retried. It
@@ -194,7 +197,7 @@ func (r *Runner) Run(ctx context.Context) error {
 		}
 		return err
 	}
-	r.introduced = nil // their blocks are read again
+	r.introduced = nil // the blocks of the mints that still wait are read again
 	if r.deps.Stream != nil {
 		r.deps.Stream.Begin(r.ledger.Coverage().ToSlot)
 	}

@@ -7,7 +7,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// introduced is a mint that the log introduces. timed means that the event has a block time.
+// introduced is a mint that an event in the log introduces. timed means that the event has a block
+// time.
 type introduced struct {
 	key   pubkey.Key
 	timed bool
@@ -65,19 +66,21 @@ func (s *seenMints) add(mint pubkey.Key, slot uint64) bool {
 	return news
 }
 
-// slotTable maps hashes of mints to slots, in 16 to 24 bytes each; a Go map of the mints takes
-// twice that. Two of 30 million mints have the same hash with a chance of one in 40,000: the later
-// one is not sighted until the next start. Nobody can look for such a pair, as the seed is of this
-// process.
+// slotTable maps hashes of mints to slots. An entry takes 16 to 24 bytes, half of what a Go map of
+// the mints takes. Among 30 million mints, the chance that two have the same hash is one in 40,000.
+// Then the later one is not sighted until the next start. Nobody can search for such a pair,
+// because each process has its own random seed.
 //
-// Slots of 2^32 - 1 and above, which the chain reaches in 2050, are remembered as that.
+// Slots above 2^32 - 1, which the chain reaches in 2050, are remembered as 2^32 - 1.
 type slotTable struct {
-	// shards are by the hash's lowest byte. One grows at a time, so growing takes little memory.
+	// shards are indexed by the hash's lowest byte. Only one shard grows at a time, so growing
+	// takes little extra memory.
 	shards [256]slotShard
 	size   int
 }
 
-// slotShard is a hash table with open addressing. An empty place has the hash 0.
+// slotShard is a hash table with open addressing. An empty place has the hash 0. A mint with the
+// hash 0 is stored under 1.
 type slotShard struct {
 	hashes []uint64
 	slots  []uint32

@@ -18,8 +18,9 @@ type sink struct {
 	index    int
 }
 
-// Block submits a block, unless the ledger has it. A partial block is known, too, if this run had
-// as much of it before. It returns an error if the block is of another chain, see checkLink.
+// Block submits a block, unless it is known. A block is known if the ledger has it. A partial block
+// is also known if this run had it before with as few unread transactions. Block returns an error
+// if the block is of another chain, see checkLink.
 func (s *sink) Block(ctx context.Context, block *chain.Block) (known bool, err error) {
 	if block.InLedger() && s.runner.ledger.Ingested(block.Slot, block.Blockhash) {
 		return true, ctx.Err()
@@ -49,17 +50,17 @@ func (s *sink) Block(ctx context.Context, block *chain.Block) (known bool, err e
 	return false, s.pipeline.submit(ctx, j)
 }
 
-// Skipped writes a slot record, unless the ledger knows the slot when its turn comes.
+// Skipped writes a slot record, unless the ledger knows the slot when the record's turn comes.
 func (s *sink) Skipped(ctx context.Context, slot uint64) error {
 	return s.submitRecord(ctx, slot, eventspb.SlotStatus_SLOT_STATUS_SKIPPED)
 }
 
-// Dead writes a slot record, unless the ledger has the slot as dead when its turn comes.
+// Dead writes a slot record, unless the ledger has the slot as dead when the record's turn comes.
 func (s *sink) Dead(ctx context.Context, slot uint64) error {
 	return s.submitRecord(ctx, slot, eventspb.SlotStatus_SLOT_STATUS_DEAD)
 }
 
-// Finalized passes the status on to the public stream, after the blocks submitted before.
+// Finalized tells the public stream that the slot is finalized, after the blocks submitted before.
 func (s *sink) Finalized(ctx context.Context, slot uint64) error {
 	if s.runner.deps.Stream == nil {
 		return ctx.Err()
@@ -67,8 +68,8 @@ func (s *sink) Finalized(ctx context.Context, slot uint64) error {
 	return s.pipeline.submit(ctx, &job{recordOnly: true, status: eventspb.StreamSlotStatus_STREAM_SLOT_STATUS_FINALIZED, statusOf: slot})
 }
 
-// submitRecord submits a slot record without a block. When its turn comes, the pipeline decides
-// whether it says anything new, since a block of the slot may be under way.
+// submitRecord submits a slot record without a block. The pipeline decides whether the record says
+// anything new only when the record's turn comes, because a block of the slot may be under way.
 func (s *sink) submitRecord(ctx context.Context, slot uint64, status eventspb.SlotStatus) error {
 	j := &job{
 		receivedAt: s.runner.deps.Clock(),
@@ -84,8 +85,8 @@ func (s *sink) submitRecord(ctx context.Context, slot uint64, status eventspb.Sl
 // maxReason bounds the text of a refusal, in bytes.
 const maxReason = 500
 
-// Refused counts an input and writes its dead letter. It returns when that is acknowledged. A
-// failure to write it ends the run.
+// Refused counts an input that could not be read, and writes its dead letter. It returns when the
+// dead letter is acknowledged. A failure to write it ends the run.
 func (s *sink) Refused(ctx context.Context, name string, err error) {
 	r := s.runner
 	name, reason := shorten(name), shorten(err.Error())

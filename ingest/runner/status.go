@@ -14,12 +14,12 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// Progress is how far ingest is, for people who watch it.
+// Progress is how far ingest has come, for people who watch it.
 type Progress struct {
 	// Source is the kind of the source that runs, or of the last one.
 	Source string
-	// Blocks counts whole blocks, Transactions all transactions including lone ones, and Events
-	// those of instructions. They count what was acknowledged in this run.
+	// Blocks counts whole blocks, Transactions all transactions including lone ones, and Events the
+	// token events of instructions. They count what was acknowledged in this run.
 	Blocks, Transactions, Events uint64
 	// EventsPerSecond is the average over the last status interval.
 	EventsPerSecond float64
@@ -34,20 +34,21 @@ type Progress struct {
 	Done bool
 }
 
-// maxFailures is how many refusals SourceStatus lists. All are counted.
+// maxFailures is how many refusals SourceStatus lists. Later refusals are only counted.
 const maxFailures = 100
 
 // status collects what SourceStatus and Progress report.
 type status struct {
 	clock func() time.Time
-	// changed holds a value when a report is due at once.
+	// changed holds a value when a report is due now, before the interval ends.
 	changed chan struct{}
 
 	mu       sync.Mutex
 	current  Progress
 	failures []string
-	versions []uint32 // that were met and are not read, ascending
-	parts    []part   // by source
+	versions []uint32 // transaction versions that this run met and does not read, ascending
+	parts    []part   // by the index of the source
+	// rateAt is when measure was last called, and rateFrom the number of events at that time.
 	rateAt   time.Time
 	rateFrom uint64
 }
@@ -96,7 +97,7 @@ func (s *status) progress(index int, read, total uint64) {
 	})
 }
 
-// refuse counts a refusal. One that is listed is reported soon.
+// refuse counts a refusal. If the refusal is listed, refuse asks for a status record soon.
 func (s *status) refuse(reason string) {
 	listed := false
 	s.update(func(p *Progress) {
@@ -110,7 +111,8 @@ func (s *status) refuse(reason string) {
 	}
 }
 
-// meet notes a version of a transaction that is not read.
+// meet notes a transaction version that this run met and does not read. A new version is reported
+// soon.
 func (s *status) meet(version uint8) {
 	known := false
 	s.update(func(*Progress) {
@@ -124,6 +126,7 @@ func (s *status) meet(version uint8) {
 	}
 }
 
+// acknowledged counts a block, or a lone transaction, whose records are all in the log.
 func (s *status) acknowledged(out *output, whole bool) {
 	s.update(func(p *Progress) {
 		if whole {
@@ -143,7 +146,7 @@ func (s *status) snapshot() Progress {
 	return s.current
 }
 
-// measure brings EventsPerSecond up to date.
+// measure sets EventsPerSecond to the average since the last call.
 func (s *status) measure() {
 	now := s.clock()
 	s.update(func(p *Progress) {
@@ -168,9 +171,9 @@ func (s *status) message() *eventspb.SourceStatus {
 // Progress returns how far this run is. It may be called concurrently.
 func (r *Runner) Progress() Progress { return r.status.snapshot() }
 
-// Announce writes this run's first status, which is not done and has the first source's kind. Call
-// it before anyone can ask how far ingest is: until then the log's last status is an earlier run's,
-// which may say that ingest is done.
+// Announce writes this run's first status, which has the first source's kind and is not done. The
+// caller must call it before anybody can ask how far ingest has come. Until then, the last status
+// in the log is an earlier run's, which may say that ingest is done.
 func (r *Runner) Announce(ctx context.Context) error {
 	if len(r.cfg.Sources) > 0 {
 		r.status.update(func(p *Progress) { p.Source = r.cfg.Sources[0].Kind() })
@@ -181,7 +184,8 @@ func (r *Runner) Announce(ctx context.Context) error {
 	return nil
 }
 
-// report writes a status record at each interval and after each change, until stop is closed.
+// report writes a status record at each interval and after each change, until stop is closed or ctx
+// ends. If a write fails, report calls fail and returns.
 func (r *Runner) report(ctx context.Context, fail context.CancelCauseFunc, stop <-chan struct{}) {
 	ticker := time.NewTicker(r.cfg.statusInterval)
 	defer ticker.Stop()

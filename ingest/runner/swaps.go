@@ -57,8 +57,8 @@ func (r *Runner) swaps(out *output, found swap.Result, receivedAt time.Time) err
 	return nil
 }
 
-// pool notes a pool that the block shows. The first record of a pool is kept, unless a later one
-// says that it was created here.
+// pool notes a pool that the block shows. It keeps the first record of each pool, unless a later
+// record says that the block created the pool.
 func (o *output) pool(pool *eventspb.Pool) {
 	if len(pool.GetPool()) != len(pubkey.Key{}) {
 		return
@@ -77,8 +77,8 @@ func (o *output) pool(pool *eventspb.Pool) {
 	o.pools = append(o.pools, pool)
 }
 
-// introducePools adds a record of each pool that has not been seen yet, or only at higher slots. A
-// pool that was created in this block has its record already.
+// introducePools adds a record of each pool that has not been seen yet, or only at higher slots. If
+// this block created the pool, the output has the record already.
 func (r *Runner) introducePools(j *job) error {
 	for _, pool := range j.out.pools {
 		if news := r.pools.add(pubkey.Key(pool.GetPool()), j.out.slot); !news || pool.GetCreated() {
@@ -109,6 +109,8 @@ func legRecords(leg *eventspb.SwapLeg, receivedAt time.Time) ([]kafka.Record, er
 	return []kafka.Record{in, out}, nil
 }
 
+// routeRecord returns the record of a route. Its key is the mint that went in, or else the
+// aggregator's program.
 func routeRecord(route *eventspb.Route, receivedAt time.Time) (kafka.Record, error) {
 	key := route.GetMintIn()
 	if len(key) == 0 {

@@ -16,7 +16,8 @@ import (
 // sourceName is the source of what ingest notes as unknown.
 const sourceName = "ingest"
 
-// noteRaw counts an instruction that no decoder reads; any other event is none.
+// noteRaw notes an unknown if the event is a raw event: an instruction that no decoder could read.
+// It ignores all other events.
 func (r *Runner) noteRaw(event *eventspb.TokenEvent) {
 	raw := event.GetRaw()
 	if raw == nil || r.deps.Unknowns == nil {
@@ -27,11 +28,12 @@ func (r *Runner) noteRaw(event *eventspb.TokenEvent) {
 	})
 }
 
-// instructionName returns the program's label, the instruction's number and the number behind it,
-// where instructions have one, and why it was not read, unless its number is unknown.
+// instructionName returns the name of an unread instruction in unknowns: the label of its program,
+// its number and, if it has one, its second number. If the number is known, the reason why the
+// instruction was not read follows. Examples: "token_2022 26.9", "metaplex 33: data is too short".
 func instructionName(program []byte, raw *eventspb.RawInstruction) string {
 	var label string
-	var first, last byte // the numbers behind which a second one stands
+	var first, last byte // instructions of the numbers from first to last have a second number
 	switch string(program) {
 	case string(tokenaccount.ProgramToken[:]):
 		label, first, last = decode.ProgramToken, 1, 0
@@ -53,7 +55,8 @@ func instructionName(program []byte, raw *eventspb.RawInstruction) string {
 	return name
 }
 
-// noteExtensions counts the extensions of a mint account that are not known.
+// noteExtensions notes an unknown for each extension of a mint account that this version does not
+// know.
 func (r *Runner) noteExtensions(fact *eventspb.Enrichment) {
 	if mint := fact.GetMintAccount(); mint != nil {
 		r.deps.Unknowns.Extensions(mint, unknowns.Sighting{Source: sourceName, Slot: fact.GetSlot(), Place: pubkey.Key(fact.GetMint()).String()})

@@ -27,18 +27,20 @@ const (
 var unreadReasons = []string{unreadVersion, unreadMalformed}
 
 const (
-	// maxLetters is how many unread transactions of a run get a dead letter each. Of those after
-	// them, every maxLetters-th does. A new version of transactions may be in every block.
+	// maxLetters is how many unread transactions of a run get a dead letter each. Of later ones,
+	// only every maxLetters-th gets one, because a new transaction version may be in every block.
 	maxLetters = 1000
 	// maxPartial bounds the partial blocks that a run remembers. At the bound it forgets all.
 	maxPartial = 1 << 16
 )
 
-// unread is what a run knows of what it could not read.
+// unread is what a run remembers of blocks and transactions that it could not read.
 type unread struct {
 	mu sync.Mutex
-	// partial are the blocks of this run, by slot: a filler of gaps reads them again and again.
+	// partial are the partial blocks of this run, by slot. They are remembered because a filler of
+	// gaps reads them again and again.
 	partial map[uint64]partialBlock
+	// blocks counts partial blocks, and letters counts unread transactions.
 	blocks  uint
 	letters uint64
 }
@@ -46,10 +48,11 @@ type unread struct {
 // partialBlock is a block of which something could not be read.
 type partialBlock struct {
 	hash   pubkey.Key
-	unread int
+	unread int // number of unread transactions
 }
 
-// news reports whether this run has not had the block with as few unread transactions.
+// news reports whether the block is new to this run, or has fewer unread transactions than when it
+// came last. It remembers the block.
 func (u *unread) news(block *chain.Block) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -64,7 +67,7 @@ func (u *unread) news(block *chain.Block) bool {
 	return true
 }
 
-// letter reports whether the next unread transaction gets a dead letter.
+// letter counts an unread transaction, and reports whether it gets a dead letter.
 func (u *unread) letter() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -72,7 +75,8 @@ func (u *unread) letter() bool {
 	return u.letters <= maxLetters || u.letters%maxLetters == 0
 }
 
-// logged reports whether the next partial block is logged: the first, second, fourth, eighth … are.
+// logged counts a partial block, and reports whether it is logged: the first, second, fourth,
+// eighth … are.
 func (u *unread) logged() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -80,8 +84,8 @@ func (u *unread) logged() bool {
 	return bits.OnesCount(u.blocks) == 1
 }
 
-// partial counts a block of which something could not be read, lists it among the failures, and
-// makes the dead letters.
+// partial counts a partial block, lists it among the failures of the status, and adds dead letters
+// of its unread transactions to j.
 func (s *sink) partial(block *chain.Block, j *job) {
 	r := s.runner
 	var reasons []string
@@ -108,7 +112,8 @@ func (s *sink) partial(block *chain.Block, j *job) {
 	}
 }
 
-// unreadName names an unread transaction, as far as it is known.
+// unreadName names an unread transaction by its slot and, if they are known, its index and
+// signature.
 func unreadName(slot uint64, one *chain.Unread) string {
 	name := fmt.Sprintf("slot %d", slot)
 	if one.Index >= 0 {
@@ -124,8 +129,9 @@ func letterOf(block *chain.Block, one *chain.Unread, header kafka.Header) kafka.
 	return deadletter.OfBytes(deadLetterSource, shorten(one.Err.Error()), unreadName(block.Slot, one), one.Raw, header)
 }
 
-// meet returns the metric label for why something could not be read. It notes a version that is not
-// read. All errors of inputs come by here. at is where; meet adds the source.
+// meet returns the reason of err as a metric label. Every error of an input that could not be read
+// passes through meet. If the reason is a transaction version that this process does not read, meet
+// notes the version as an unknown that was met at the given place.
 func (r *Runner) meet(err error, at unknowns.Sighting) (reason string) {
 	var version *txwire.VersionError
 	if !errors.As(err, &version) {
@@ -137,8 +143,8 @@ func (r *Runner) meet(err error, at unknowns.Sighting) (reason string) {
 	return unreadVersion
 }
 
-// CheckVersions returns an error that names the versions of transactions that this run met and does
-// not read; nil if there are none, or no runner.
+// CheckVersions returns an error that names the transaction versions that this run met and does not
+// read; nil if it met no such version, or r is nil.
 func (r *Runner) CheckVersions() error {
 	if r == nil {
 		return nil

@@ -103,6 +103,7 @@ func (m *Metrics) Preset(r Reasons) {
 }
 
 // share registers c, or returns the collector of the same name that another source has registered.
+// If it can do neither, it sets failed.
 func share[C prometheus.Collector](reg prometheus.Registerer, c C, failed *error) C {
 	c, err := counters.Share(reg, c)
 	if err != nil {
@@ -123,7 +124,7 @@ func (m *Metrics) Message(bytes int) { m.messages.Inc(); m.bytes.Add(float64(byt
 // Garbage counts a message that could not be decoded.
 func (m *Metrics) Garbage() { m.garbage.Inc() }
 
-// Delivered counts a block handed over.
+// Delivered counts a block handed over, and raises the metric of the highest slot.
 func (m *Metrics) Delivered(slot uint64) {
 	m.blocks.Inc()
 	for {
@@ -153,7 +154,7 @@ func (m *Metrics) Dead() { m.dead.Inc() }
 // Lost counts a block that was handed over as confirmed and lost its fork.
 func (m *Metrics) Lost() { m.lost.Inc() }
 
-// Gap counts a hole in the chain of parents.
+// Gap counts a run of blocks that is missing in the chain of parents.
 func (m *Metrics) Gap() { m.gaps.Inc() }
 
 // Waiting sets how many blocks wait for their parent.

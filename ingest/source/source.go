@@ -14,8 +14,9 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// Source is one way to read the chain. Run passes everything to the sink. It returns nil when a
-// finite source is done, or when ctx ends. It returns an error only if retrying cannot help.
+// Source is one way to read the chain. Run passes everything that it reads to the sink. Run returns
+// nil when a finite source is done, or when ctx ends. It returns an error only if retrying cannot
+// help.
 type Source interface {
 	// Kind is file, rpc, geyser, demo or backfill: a metric label and the ledger's source column.
 	Kind() string
@@ -25,8 +26,8 @@ type Source interface {
 // Ledger tells what was ingested before, so that a restart resumes where the last run stopped.
 type Ledger interface {
 	// Ingested reports whether the block of this slot with this hash is in the log with all its
-	// events. The sink asks that of every block. A source asks only to save itself work, such as to
-	// fetch the block's transactions, see chain.Block.Known.
+	// events. A source need not ask, because the sink does so for every block. It may ask to save
+	// work, such as fetching the block's transactions, see chain.Block.Known.
 	Ingested(slot uint64, blockhash pubkey.Key) bool
 	// Resume returns the highest slot up to which sources of this kind have ingested; 0 if they
 	// have ingested nothing.

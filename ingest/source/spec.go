@@ -29,7 +29,7 @@ type Spec struct {
 	Params url.Values
 }
 
-// schemes are the possible beginnings of a source, for hints.
+// schemes are the possible beginnings of a SOURCE, for hints in errors.
 var schemes = []string{KindGeyser + "+https", KindGeyser + "+http", KindRPC + "+https", KindRPC + "+http", KindFile, KindDemo, KindNone}
 
 // ParseSpec parses a SOURCE: geyser+https://host:port, geyser+http://…,
@@ -58,7 +58,7 @@ func ParseSpec(s string) (Spec, error) {
 	if err != nil {
 		return Spec{}, fmt.Errorf("source %s: unreadable parameters after '?'", kind)
 	}
-	if err := spec.own(query); err != nil {
+	if err := spec.takeParameters(query); err != nil {
 		return Spec{}, err
 	}
 	u.RawQuery = query.Encode()
@@ -69,11 +69,11 @@ func ParseSpec(s string) (Spec, error) {
 	return spec, nil
 }
 
-// maxSpeed is faster than any machine can read.
+// maxSpeed bounds Spec.Speed. No machine can read faster.
 const maxSpeed = 100_000
 
-// fileSpec parses PATH or PATH?speed=realtime. A path may contain a question mark, so only this
-// parameter is cut off.
+// fileSpec parses PATH or PATH?speed=realtime. It cuts off only this parameter, because a path may
+// contain a question mark.
 func fileSpec(rest string) (Spec, error) {
 	spec := Spec{Kind: KindFile, Path: rest}
 	if i := strings.LastIndex(rest, "?speed="); i >= 0 {
@@ -104,9 +104,9 @@ func demoSpec(rest string) (Spec, error) {
 	return Spec{Kind: KindDemo, Params: params}, nil
 }
 
-// own removes Mintlake's parameters from query and sets them. The rest, such as a key, belongs to
-// the server.
-func (spec *Spec) own(query url.Values) error {
+// takeParameters removes Mintlake's own parameters from query, and sets the fields of spec to them.
+// The rest of query, such as a key, belongs to the server.
+func (spec *Spec) takeParameters(query url.Values) error {
 	take := func(name string) (string, bool) {
 		values, ok := query[name]
 		query.Del(name)

@@ -29,7 +29,8 @@ func LeaderGauge(registerer prometheus.Registerer) (prometheus.Gauge, error) {
 	return gauge, counters.Register(registerer, gauge)
 }
 
-// Room is ingest for one term: Run ingests by Runner, with what runs beside it, until ctx ends.
+// Room is ingest for one term as leader. Run runs Runner, and whatever must run beside it, until
+// ctx ends.
 type Room struct {
 	Runner *runner.Runner
 	Run    func(ctx context.Context) error
@@ -39,16 +40,18 @@ type Room struct {
 // writes. All fields are required.
 type Ingest struct {
 	Candidate *kafka.Candidate
-	// Producer writes what is ingested. NewRoom makes ingest, which writes with the given producer.
+	// Producer writes what is ingested.
 	Producer kafka.RecordProducer
-	NewRoom  func(kafka.RecordProducer, prometheus.Registerer) (Room, error)
-	// Leader is LeaderGauge's.
+	// NewRoom makes ingest for one term. The room must write with the given producer, which writes
+	// by Producer while this process leads.
+	NewRoom func(kafka.RecordProducer, prometheus.Registerer) (Room, error)
+	// Leader is the gauge that LeaderGauge returns.
 	Leader     prometheus.Gauge
 	Registerer prometheus.Registerer
 	Logger     *slog.Logger
 }
 
-// Run is a standby and a leader in turn. It returns nil when ctx or the source ends.
+// Run stands by and leads in turn. It returns nil when ctx or the source ends.
 func (e *Ingest) Run(ctx context.Context) error {
 	for {
 		again, err := e.term(ctx)
@@ -61,8 +64,8 @@ func (e *Ingest) Run(ctx context.Context) error {
 	}
 }
 
-// term waits until this process leads, and then ingests until another one does. again is true if
-// the ingesting ended because another process leads, or may.
+// term waits until this process leads, and then ingests until the lease or the source ends. again
+// is true if the lease ended: another process leads, or may lead.
 func (e *Ingest) term(ctx context.Context) (again bool, err error) {
 	metrics := &termMetrics{Registerer: e.Registerer}
 	defer metrics.release()
@@ -101,20 +104,20 @@ func (e *Ingest) term(ctx context.Context) (again bool, err error) {
 func (e *Ingest) standBy(ctx context.Context, room *runner.Runner) (*kafka.Term, error) {
 	following, stop := context.WithCancel(ctx)
 	defer stop()
-	group, both := errgroup.WithContext(following)
+	group, inner := errgroup.WithContext(following)
 	ready := make(chan struct{})
-	group.Go(func() error { return room.Follow(both, func() { close(ready) }) })
+	group.Go(func() error { return room.Follow(inner, func() { close(ready) }) })
 	var term *kafka.Term
 	group.Go(func() error {
 		select {
 		case <-ready:
-		case <-both.Done():
-			return both.Err()
+		case <-inner.Done():
+			return inner.Err()
 		}
 		e.Logger.Info("ingest stands by", "slot", room.Coverage().ToSlot)
 		var err error
-		if term, err = e.Candidate.Lead(both); err == nil {
-			stop()
+		if term, err = e.Candidate.Lead(inner); err == nil {
+			stop() // ends Follow
 		}
 		return err
 	})

@@ -3,12 +3,12 @@
 // In: blocks as ingest decodes them, and statuses of slots, in the order of the source. Out: the
 // topic chain.transactions.v2: for each slot its transactions, then a StreamBlock; StreamStatus
 // records as they come. Guarantees: the log has the order of the input. A block is durable, in
-// Kafka or in the spill, before its slot record is written: what the ledger has is in the stream,
-// or its StreamBlock says what was left out. Files can wait: if Kafka is slower, so is ingest. Once
-// Live is called, ingest goes on if Kafka is slower than the chain, and blocks wait on disk. If the
-// spill is full too, transactions are left out, and the slot's StreamBlock says so. If even the
-// StreamBlock cannot be stored, the slot is lost: readers see that the next block's parent is
-// missing.
+// Kafka or in the spill, before its slot record is written. So what the ledger has is in the
+// stream, or its StreamBlock says what was left out. Before Live is called, as with recorded files,
+// ingest waits for Kafka. After that, ingest does not wait: if Kafka is slower than the chain,
+// blocks wait on disk. If the spill is full too, transactions are left out, and the slot's
+// StreamBlock says so. If even the StreamBlock cannot be stored, the slot is lost: readers see that
+// the next block's parent is missing.
 package transactions
 
 import (
@@ -29,12 +29,12 @@ import (
 
 const (
 	// memoryBlocks and memoryBytes bound what waits in memory, and memoryTime bounds how long.
-	// Beyond them, entries go into the spill. memoryBlocks is half of what ingest has in flight, so
-	// that ingest does not stall first.
+	// Beyond them, entries go into the spill, once Live was called. memoryBlocks is half of the
+	// blocks that ingest has in flight: ingest would stall if all of them waited here.
 	memoryBlocks = 16
 	memoryBytes  = 32 << 20
 	memoryTime   = 2 * time.Second
-	// requestBytes bounds what is written at once.
+	// requestBytes bounds the records of one write to Kafka.
 	requestBytes = 8 << 20
 	// fullReserve is how much the spill may exceed its bound for the ends of slots whose
 	// transactions were left out.
@@ -48,7 +48,7 @@ type Config struct {
 	// SpillBytes bounds the spill on disk. 0 means no spill.
 	SpillBytes int64
 
-	// memoryTime: see the constant.
+	// memoryTime replaces the constant memoryTime in tests; 0 means the constant.
 	memoryTime time.Duration
 }
 
@@ -59,7 +59,7 @@ type Deps struct {
 	Registerer prometheus.Registerer
 }
 
-// Publisher passes transactions on.
+// Publisher writes blocks and statuses to the topic of the public stream.
 type Publisher struct {
 	cfg     Config
 	deps    Deps
@@ -69,29 +69,32 @@ type Publisher struct {
 	// begun is closed by Begin. Nothing is written before.
 	begun chan struct{}
 
-	mu      sync.Mutex
-	spill   *spill // nil until the first entry needs it, or Run opens it
+	mu    sync.Mutex
+	spill *spill // nil until the first entry needs it, or Run opens it
+	// pending are the entries that are not in Kafka yet, the oldest first.
 	pending []*entry
 	// memory counts the entries that are only in memory, and bytes is their size.
 	memory int
 	bytes  int
-	tip    uint64
-	// began is the tip of Begin: that of the topic before this run writes to it.
+	// tip is the highest slot of the topic, including the pending entries.
+	tip uint64
+	// began is the tip that Begin set: the highest slot of the topic before this run writes to it.
 	began uint64
 	// live means that the blocks come from the chain, see Live.
 	live bool
-	// full means that the transactions of the last block had to be left out.
+	// full means that the transactions of the last block had to be left out. The error is logged
+	// only for the first of such blocks.
 	full bool
 }
 
 // entry is the records of one block or status, on their way to Kafka.
 type entry struct {
-	records []kafka.Record // nil when they are on disk
+	records []kafka.Record // nil when they are on disk, or lost
 	block   *Block         // nil for a status
-	size    int
-	place   *place
-	since   time.Time
-	left    bool // by an earlier run, on disk
+	size    int            // of the records, in bytes
+	place   *place         // nil while the entry is not on disk
+	since   time.Time      // when the entry was added
+	left    bool           // an earlier run left the entry on disk
 	// durable is closed when the entry is in Kafka or in the spill.
 	durable chan struct{}
 }
@@ -114,8 +117,8 @@ func New(cfg Config, deps Deps) (*Publisher, error) {
 	return p, nil
 }
 
-// Begin sets the highest slot that earlier runs wrote, in this process or another. Call it once,
-// before Block and Status.
+// Begin sets the highest slot that earlier runs wrote, in this process or another. The caller must
+// call it once, before Block and Status.
 func (p *Publisher) Begin(tip uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -123,8 +126,9 @@ func (p *Publisher) Begin(tip uint64) {
 	close(p.begun)
 }
 
-// Live tells that blocks come as the chain makes them from now on: ingest must not wait for Kafka.
-// Before, what Kafka has not taken stays in memory, as much as the caller has in flight.
+// Live says that from now on blocks come as the chain makes them, so ingest must not wait for
+// Kafka. Before Live, blocks that Kafka has not taken stay in memory. Their number is bounded by
+// the blocks that the caller has in flight.
 func (p *Publisher) Live() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -152,7 +156,7 @@ func (p *Publisher) Block(b *Block) (durable <-chan struct{}) {
 // holds mu.
 func (p *Publisher) encode(e *entry) bool {
 	records, err := e.block.withEnd()
-	if err != nil { // a message that is made here can be encoded
+	if err != nil { // not expected: this package made the message
 		p.deps.Logger.Error("a slot was left out of the stream", "slot", e.block.slot, "err", err)
 		close(e.durable)
 		return false
@@ -162,20 +166,21 @@ func (p *Publisher) encode(e *entry) bool {
 	return true
 }
 
-// mark adds the tip to the records of a slot below it, and moves the tip. The caller holds mu.
+// mark adds the tip to the records if their slot is below it. Otherwise it raises the tip to their
+// slot. The caller holds mu.
 func (p *Publisher) mark(records []kafka.Record, slot uint64) {
 	if slot < p.tip {
-		below(records, p.tip)
+		addTip(records, p.tip)
 	}
 	p.tip = max(p.tip, slot)
 }
 
-// Status adds the status of a slot. Nobody waits for it. If it is lost with the process, later
-// statuses make up for it.
+// Status adds the status of a slot. Nobody waits until a status is durable. If it is lost with the
+// process, later statuses make up for it.
 func (p *Publisher) Status(slot uint64, status eventspb.StreamSlotStatus) {
 	value, err := proto.Marshal(&eventspb.StreamStatus{Slot: slot, Status: status})
 	if err != nil {
-		return // a message that is made here can be encoded
+		return // not expected: the message is made here
 	}
 	now := time.Now()
 	e := &entry{records: []kafka.Record{record(schemas.TypeStreamStatus, slot, value, now)}, since: now, durable: make(chan struct{})}
@@ -186,8 +191,8 @@ func (p *Publisher) Status(slot uint64, status eventspb.StreamSlotStatus) {
 	p.add(e)
 }
 
-// add appends the entry. All entries in memory move to the disk if blocks are live, and something
-// is on disk already or too much in memory. The caller holds mu.
+// add appends the entry to pending. If blocks are live, and something is on disk already or too
+// much is in memory, add moves all entries in memory to the disk. The caller holds mu.
 func (p *Publisher) add(e *entry) {
 	p.pending = append(p.pending, e)
 	p.memory++
@@ -209,7 +214,7 @@ func (p *Publisher) spilled() int64 {
 	return p.spill.bytes
 }
 
-// toDisk moves all entries that are in memory to the disk. It includes those that are being written
+// toDisk moves all entries in memory to the disk. It includes entries that are just being written
 // to Kafka, because nobody knows how long that takes. The caller holds mu.
 func (p *Publisher) toDisk() {
 	for _, e := range p.pending {
@@ -219,9 +224,9 @@ func (p *Publisher) toDisk() {
 	}
 }
 
-// spillOne moves one entry to the disk. If a block cannot be stored, its transactions are left out
-// and only its end is stored. It closes durable in any case: ingest does not wait for a disk that
-// is full.
+// spillOne moves one entry to the disk. If a block cannot be stored, spillOne leaves out its
+// transactions and stores only its end. It closes the entry's durable in any case, because ingest
+// must not wait for a disk that is full.
 func (p *Publisher) spillOne(e *entry) {
 	at, err := p.store(e.records, 0)
 	if err != nil && e.block != nil {
@@ -234,8 +239,8 @@ func (p *Publisher) spillOne(e *entry) {
 	p.bytes -= e.size
 	close(e.durable)
 	if err != nil {
-		// Of a status nothing is kept, and of a block not even its end: readers see that the parent
-		// of the next block is missing.
+		// The status is lost, or the whole block with its end. Readers see that the parent of the
+		// next block is missing.
 		e.records = nil
 		return
 	}
@@ -249,8 +254,8 @@ func (p *Publisher) store(records []kafka.Record, reserve int64) (place, error) 
 	return p.spill.add(records, reserve)
 }
 
-// leaveOut removes the transactions from the entry of a block. What remains is the block's end,
-// with its headers: they may have the tip.
+// leaveOut removes the transactions from the entry of a block, because of the error why. What
+// remains is the block's end. It keeps its headers, because they may have the tip.
 func (p *Publisher) leaveOut(e *entry, why error) {
 	p.metrics.leftOut.Add(float64(len(e.block.records)))
 	if !p.full {
@@ -258,20 +263,20 @@ func (p *Publisher) leaveOut(e *entry, why error) {
 		p.deps.Logger.Error("Kafka is slower than the chain, and transactions cannot be kept on disk: the stream has a gap from here on",
 			"slot", e.block.slot, "err", why)
 	}
-	tip := e.records[len(e.records)-1].Headers
+	headers := e.records[len(e.records)-1].Headers
 	e.block.leaveOut()
 	records, err := e.block.withEnd()
 	if err != nil {
 		return
 	}
 	for i := range records {
-		records[i].Headers = tip
+		records[i].Headers = headers
 	}
 	e.records = records
 }
 
-// open opens the spill, and puts the entries of an earlier run before all others. The caller holds
-// mu.
+// open opens the spill, unless it is open. It puts the entries that an earlier run left before all
+// other entries. The caller holds mu.
 func (p *Publisher) open() error {
 	if p.spill != nil {
 		return nil

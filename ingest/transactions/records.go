@@ -29,8 +29,8 @@ type Block struct {
 const maxRecord = kafka.DefaultMaxRecordBytes - 1024
 
 // NewBlock encodes a block; nil if the topic gets nothing of it. It includes the transactions that
-// touch our programs, or all of them if all is true, but never votes. A transaction that cannot be
-// encoded, or is too large for the topic, counts as left out, as one that could not be read.
+// touch our programs, or all transactions if all is true, but never votes. Transactions that could
+// not be read, cannot be encoded, or are too large for the topic count as left out.
 func NewBlock(block *chain.Block, receivedAt time.Time, all bool) *Block {
 	b := &Block{slot: block.Slot, receivedAt: receivedAt}
 	leftOut := uint32(len(block.Unread))
@@ -102,8 +102,8 @@ func (b *Block) withEnd() ([]kafka.Record, error) {
 	return append(b.records, record(schemas.TypeStreamBlock, b.slot, value, b.receivedAt)), nil
 }
 
-// leaveOut removes the transactions from the block. Its end remains, and says how many were left
-// out.
+// leaveOut removes the transactions from the block. The block's end remains, and says how many
+// transactions were left out.
 func (b *Block) leaveOut() {
 	if b.end != nil {
 		b.end.LeftOut += b.end.Published
@@ -112,24 +112,25 @@ func (b *Block) leaveOut() {
 	b.records = nil
 }
 
-// below adds the tip to the headers of records of a slot below the tip.
-func below(records []kafka.Record, tip uint64) {
+// addTip adds a HeaderTip to the records. Their slot must be below the tip.
+func addTip(records []kafka.Record, tip uint64) {
 	header := kafka.Header{Key: schemas.HeaderTip, Value: strconv.AppendUint(nil, tip, 10)}
 	for i := range records {
 		records[i].Headers = append(records[i].Headers, header)
 	}
 }
 
-// raise sets the tip of the records that have a lower one.
+// raise sets the HeaderTip of those records whose schemas.TipOf is below tip.
 func raise(records []kafka.Record, tip uint64) {
 	for i := range records {
 		if r := &records[i]; schemas.TipOf(r.Key, r.Header(schemas.HeaderTip)) < tip {
 			r.Headers = slices.DeleteFunc(r.Headers, func(h kafka.Header) bool { return h.Key == schemas.HeaderTip })
-			below(records[i:i+1], tip)
+			addTip(records[i:i+1], tip)
 		}
 	}
 }
 
+// sizeOf estimates the bytes of records.
 func sizeOf(records []kafka.Record) (n int) {
 	for i := range records {
 		n += len(records[i].Value) + 100 // key and headers

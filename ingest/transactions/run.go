@@ -8,8 +8,9 @@ import (
 	"github.com/mintlake/mintlake/internal/kafka"
 )
 
-// Run writes from Begin on until ctx ends. What is not written by then is in the spill, or its slot
-// is not in the ledger. It returns an error of the producer or of opening the spill.
+// Run writes entries to Kafka from Begin on until ctx ends. A block that is not written by then is
+// in the spill, or is not durable, so that its slot is not in the ledger and is read again. Run
+// returns an error of the producer or of opening the spill.
 func (p *Publisher) Run(ctx context.Context) error {
 	p.mu.Lock()
 	err := p.open()
@@ -37,8 +38,8 @@ func (p *Publisher) Run(ctx context.Context) error {
 	}
 }
 
-// age moves the entries in memory to the disk if blocks are live and the oldest has waited for too
-// long.
+// age moves the entries in memory to the disk if blocks are live and the oldest entry in memory has
+// waited for longer than memoryTime.
 func (p *Publisher) age(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -86,7 +87,7 @@ func (p *Publisher) write(ctx context.Context) error {
 }
 
 // batch returns the oldest entries, as many as fit into requestBytes but at least one, and their
-// records. An entry that cannot be read from the disk has none.
+// records. An entry that cannot be read from the disk is returned without records.
 func (p *Publisher) batch() (batch []*entry, records []kafka.Record) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -105,35 +106,35 @@ func (p *Publisher) batch() (batch []*entry, records []kafka.Record) {
 				list = nil
 			}
 			if e.left {
-				raise(list, p.began) // another process may have led since, and written further
+				raise(list, p.began) // another process may have led since, and written higher slots
 			}
 		}
 		batch, records = append(batch, e), append(records, list...)
-		size += sizeOf(list) + 1
+		size += sizeOf(list) + 1 // above 0 also after an entry without records
 	}
 	return batch, records
 }
 
-// written removes the oldest entries, which have been written.
+// written removes the batch, which is the oldest entries, from pending and from the spill.
 func (p *Publisher) written(batch []*entry) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.pending = p.pending[len(batch):]
 	for _, e := range batch {
 		if e.place != nil {
-			if err := p.spill.done(*e.place); err != nil {
+			if err := p.spill.release(*e.place); err != nil {
 				p.deps.Logger.Warn("a file of the spill stays", "err", err)
 			}
 			continue
 		}
-		if e.records != nil {
+		if e.records != nil { // else spillOne has lost the entry, and closed durable
 			p.memory--
 			p.bytes -= e.size
 			close(e.durable)
 		}
 	}
 	if len(p.pending) == 0 {
-		p.pending = nil
+		p.pending = nil // frees the entries in the slice's array
 	}
 }
 

@@ -18,7 +18,8 @@ import (
 // segmentBytes is the size at which the next segment begins.
 const segmentBytes = 64 << 20
 
-// headBytes is the size of an entry's head: its length and its CRC-32C.
+// headBytes is the size of an entry's head: the length of the body and its CRC-32C, each a big
+// endian u32.
 const headBytes = 8
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -26,21 +27,21 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // errSpillFull means that the spill has reached its bound.
 var errSpillFull = errors.New("the spill is full")
 
-// spill is a folder of segments. A segment is a file of entries, each a list of records, in the
-// order in which they were added. A segment is removed when all its entries are done. It must not
-// be used concurrently.
+// spill is a folder of segments. A segment is a file of entries in the order in which they were
+// added. Each entry is a list of records. When all entries of a segment are released, the segment
+// is removed. A spill must not be used concurrently.
 type spill struct {
-	folder string
-	most   int64
-	bytes  int64
-	next   int
-	last   *segment // entries are added to it; nil: the next entry begins one
+	folder   string
+	maxBytes int64
+	bytes    int64    // of all segments
+	next     int      // the number in the next segment's name
+	last     *segment // gets new entries; nil means that the next entry begins a segment
 }
 
 type segment struct {
 	file *os.File
 	size int64
-	// live counts the entries that are not done.
+	// live counts the entries that are not released.
 	live int
 }
 
@@ -51,8 +52,9 @@ type place struct {
 	length  int
 }
 
-// unread is a piece of a segment that cannot be read as an entry. If the end of the segment cuts it
-// off, a kill may be the reason; else it is damage.
+// unread is a piece of a segment that cannot be read as an entry. cutOff means that the segment
+// ends within the entry, which a kill of the process may have caused. Otherwise the disk has
+// damaged the entry.
 type unread struct {
 	file      string
 	at, bytes int64
@@ -62,7 +64,7 @@ type unread struct {
 // openSpill creates the folder if needed. It returns the entries that an earlier run left, and the
 // pieces between them that cannot be read. An entry that is cut off at the end of a segment was
 // never reported as durable.
-func openSpill(folder string, most int64) (s *spill, left []place, gaps []unread, err error) {
+func openSpill(folder string, maxBytes int64) (s *spill, left []place, gaps []unread, err error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, nil, nil, fmt.Errorf("open spill: %w", err)
 	}
@@ -71,7 +73,7 @@ func openSpill(folder string, most int64) (s *spill, left []place, gaps []unread
 		return nil, nil, nil, fmt.Errorf("open spill: %w", err)
 	}
 	slices.Sort(names)
-	s = &spill{folder: folder, most: most}
+	s = &spill{folder: folder, maxBytes: maxBytes}
 	for _, name := range names {
 		if _, err := fmt.Sscanf(filepath.Base(name), "%d-", &s.next); err != nil {
 			continue
@@ -86,9 +88,9 @@ func openSpill(folder string, most int64) (s *spill, left []place, gaps []unread
 	return s, left, gaps, nil
 }
 
-// load reads a segment. After a damaged entry it goes on where the entry's length says. If the
-// length is 0 or exceeds the file, the rest of the segment is unread. load removes a segment
-// without readable entries.
+// load finds the entries of a segment. After a damaged entry it goes on where the entry's length
+// says. If the length is 0 or exceeds the file, the rest of the segment is unread. load removes a
+// segment without readable entries.
 func (s *spill) load(name string) (places []place, gaps []unread, err error) {
 	file, err := os.OpenFile(name, os.O_RDWR, 0o600)
 	if err != nil {
@@ -123,8 +125,8 @@ func (s *spill) load(name string) (places []place, gaps []unread, err error) {
 	return places, gaps, nil
 }
 
-// add appends an entry and syncs it to the disk. It may exceed the bound by reserve, for entries
-// that report others that did not fit.
+// add appends an entry and syncs it to the disk. The spill may grow above its bound by reserve
+// bytes. Only an entry that says that transactions did not fit gets a reserve.
 func (s *spill) add(records []kafka.Record, reserve int64) (place, error) {
 	var body bytes.Buffer
 	body.Write(make([]byte, headBytes))
@@ -132,7 +134,7 @@ func (s *spill) add(records []kafka.Record, reserve int64) (place, error) {
 		return place{}, fmt.Errorf("spill: %w", err)
 	}
 	entry := body.Bytes()
-	if s.bytes+int64(len(entry)) > s.most+reserve {
+	if s.bytes+int64(len(entry)) > s.maxBytes+reserve {
 		return place{}, errSpillFull
 	}
 	binary.BigEndian.PutUint32(entry, uint32(len(entry)-headBytes))
@@ -156,8 +158,8 @@ func (s *spill) add(records []kafka.Record, reserve int64) (place, error) {
 	return p, nil
 }
 
-// begin begins a segment. Its name contains the process id: for a moment two processes may lead and
-// share a folder.
+// begin creates the segment that gets the next entries. Its name contains the process id, because
+// two processes may lead for a moment and share a folder.
 func (s *spill) begin() error {
 	file, err := os.OpenFile(filepath.Join(s.folder, fmt.Sprintf("%012d-%d.spill", s.next, os.Getpid())), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
@@ -168,8 +170,9 @@ func (s *spill) begin() error {
 	return nil
 }
 
-// done marks an entry as done.
-func (s *spill) done(p place) error {
+// release notes that an entry is not needed any more. It removes the segment if it was the
+// segment's last entry.
+func (s *spill) release(p place) error {
 	if p.segment.live--; p.segment.live > 0 {
 		return nil
 	}
@@ -184,14 +187,14 @@ func (s *spill) remove(seg *segment) error {
 	return errors.Join(seg.file.Close(), os.Remove(seg.file.Name()))
 }
 
-// close closes the files of the entries that are left. The entries stay on disk.
+// close closes the files of the entries in left. The entries stay on disk.
 func (s *spill) close(left []place) {
 	for _, p := range left {
-		_ = p.segment.file.Close() // nothing was written since it was synced
+		_ = p.segment.file.Close() // add has synced everything that was written
 	}
 }
 
-// bytes reads the entry and checks it.
+// bytes reads the body of the entry and checks its CRC.
 func (p place) bytes() ([]byte, error) {
 	entry := make([]byte, 0, min(p.length, 1<<20))
 	reader := io.NewSectionReader(p.segment.file, p.at, headBytes+int64(p.length))

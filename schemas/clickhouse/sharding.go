@@ -1,13 +1,13 @@
 package clickhouse
 
-// everywhere is the same as clickhouse.Everywhere in internal/clickhouse, which schemas must not
-// import.
+// everywhere stands for a table of which every server of a cluster has all rows. It is the same
+// text as clickhouse.Everywhere in internal/clickhouse, which schemas must not import.
 const everywhere = "everywhere"
 
-// Sharding returns for each table the expression that chooses the shard of a row in a cluster. All
-// rows of one sorting key must be on one shard, since the table's engine merges them into one; so
-// an expression has columns of the sorting key only. A table by mint has all rows of a mint on one
-// shard, one by slot all legs of a transaction, and one by pool all rows of a pool.
+// Sharding returns for each table the expression that chooses the shard of a row in a cluster. An
+// expression has columns of the table's sorting key only: all rows of one sorting key must be on
+// one shard, because the table's engine merges them into one row. byMint puts all rows of a mint on
+// one shard, bySlot all legs of a transaction, and byPool all rows of a pool.
 func Sharding() map[string]string {
 	const byMint, byPool, bySlot = "cityHash64(mint)", "cityHash64(pool)", "cityHash64(slot)"
 	return map[string]string{

@@ -7,8 +7,8 @@ import (
 	"math/bits"
 )
 
-// fullLength is 58^43. Keys from here on, 94 % of all, have a text of 44 characters. Only others
-// may have fewer.
+// fullLength is the number 58^43 as a key. This key and all higher keys, 94 % of all, have a text
+// of 44 characters. Only lower keys may have a shorter text.
 var fullLength = func() Key {
 	key := Key{Size - 1: 1}
 	for range MaxText - 1 {
@@ -26,7 +26,8 @@ var fullLength = func() Key {
 // bytes of its key are less.
 func Compare(a, b Key) int {
 	if bytes.Compare(a[:], fullLength[:]) >= 0 && bytes.Compare(b[:], fullLength[:]) >= 0 {
-		return bytes.Compare(a[:], b[:]) // of one length: the alphabet is in the order of ASCII
+		// Both texts have 44 characters, and the base58 alphabet is in the order of ASCII.
+		return bytes.Compare(a[:], b[:])
 	}
 	x, y := alignedOf(a), alignedOf(b)
 	for i := range x.words {
@@ -37,21 +38,22 @@ func Compare(a, b Key) int {
 	return cmp.Compare(x.length, y.length)
 }
 
-// Prefix is a number that orders keys as Compare does. Keys whose texts agree in their first ten
-// characters or so may have the same number.
+// Prefix returns a number that orders keys as Compare does. Keys whose texts agree in about their
+// first ten characters may have the same number.
 func (k Key) Prefix() uint64 {
 	words := alignedOf(k).words
-	return words[0]<<62 | words[1]>>2 // 258 bits hold every text
+	return words[0]<<62 | words[1]>>2 // the highest 64 of the 258 bits that a text can have
 }
 
-// aligned is a text as a number of 44 digits to the base 58, filled up with zeros at its end.
+// aligned is a key's text as a number with 44 digits in base 58. A shorter text is filled up with
+// zero digits at its end.
 type aligned struct {
 	words  [5]uint64 // the most significant first
 	length int       // characters
 }
 
-// alignedOf multiplies the key, as a number, by 58 once for each character that its text is shorter
-// than 44.
+// alignedOf returns the aligned text of a key: the key as a number, times 58 for each character
+// that its text is shorter than 44.
 func alignedOf(k Key) aligned {
 	a := aligned{length: MaxText}
 	for i := range 4 {
@@ -60,7 +62,7 @@ func alignedOf(k Key) aligned {
 	if bytes.Compare(k[:], fullLength[:]) >= 0 {
 		return a
 	}
-	leading := 0 // zero bytes: each is a character, the digit 0
+	leading := 0 // zero bytes at the start of the key: base58 writes each as one zero digit
 	for leading < Size && k[leading] == 0 {
 		leading++
 	}
@@ -68,7 +70,7 @@ func alignedOf(k Key) aligned {
 		a.length = Size
 		return a
 	}
-	digits := MaxText // of the number, without the leading zeros
+	digits := MaxText // becomes the number's digits in base 58, without the leading zeros
 	for number := a; number.isShort(); digits-- {
 		number.timesBase()
 	}
@@ -78,7 +80,7 @@ func alignedOf(k Key) aligned {
 	return a
 }
 
-// isShort reports a number of fewer than 44 digits.
+// isShort reports whether the number has fewer than 44 digits in base 58.
 func (a *aligned) isShort() bool {
 	if a.words[0] != 0 {
 		return false

@@ -22,8 +22,8 @@ const (
 	MaxText = 44
 )
 
-// Key is a public key, or other 32 bytes that Solana shows in the same way, such as a blockhash. In
-// memory mints have this form; JSON, SQL, URLs and Kafka keys have base58.
+// Key is a public key, or other 32 bytes that Solana shows in the same way, such as a blockhash.
+// Mints have this form in memory. JSON, SQL, URLs and Kafka keys have base58.
 type Key [Size]byte
 
 // ErrText is returned by Parse for a text that is no key.
@@ -63,10 +63,10 @@ func (k Key) Bytes() []byte { return bytes.Clone(k[:]) }
 // programs store it for "none".
 func (k Key) IsZero() bool { return k == Key{} }
 
-// MarshalText is the key in base58, as JSON has it.
+// MarshalText returns the key in base58, as JSON has it. It never fails.
 func (k Key) MarshalText() ([]byte, error) { return k.Append(nil), nil }
 
-// UnmarshalText is Parse.
+// UnmarshalText sets the key to what Parse reads from text.
 func (k *Key) UnmarshalText(text []byte) (err error) {
 	*k, err = Parse(text)
 	return err

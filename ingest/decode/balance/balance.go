@@ -31,8 +31,8 @@ type Change struct {
 	Before, After State
 }
 
-// Changes returns the changes of a transaction, ordered by the account's place among the keys; the
-// mint that an account had before comes first.
+// Changes returns the changes of a transaction, ordered by the account's place among the keys. Of
+// two changes of one account, the change of the mint that the account had before comes first.
 func Changes(tx *chain.Transaction) []Change {
 	if tx.Failed || tx.Vote || len(tx.PreBalances)+len(tx.PostBalances) == 0 {
 		return nil
@@ -64,8 +64,8 @@ func Changes(tx *chain.Transaction) []Change {
 // maxKeys is how many keys a transaction can have: instructions name them by one byte.
 const maxKeys = 256
 
-// index finds balances by the account's place among the keys. If a source states two of one
-// account, the last counts.
+// index puts balances into an array, by the account's place among the keys. If a source states two
+// balances of one account, the last one counts.
 func index(to *[maxKeys]*chain.TokenBalance, balances []chain.TokenBalance) {
 	for i := range balances {
 		if at := balances[i].AccountIndex; at >= 0 && at < maxKeys {
@@ -74,7 +74,8 @@ func index(to *[maxKeys]*chain.TokenBalance, balances []chain.TokenBalance) {
 	}
 }
 
-// change returns the fact of an account's balances of one mint. One of them may be nil.
+// change returns the fact of an account's balances of one mint before and after the transaction.
+// One of the two may be nil.
 func change(account pubkey.Key, pre, post *chain.TokenBalance) Change {
 	stated := post
 	if stated == nil {

@@ -28,18 +28,21 @@ type Ignored string
 
 // Reasons shared by the programs.
 const (
-	// IgnoredTokenAccount is about token accounts or multisignatures, and changes no mint.
+	// IgnoredTokenAccount: the instruction is about token accounts or multisignatures, and changes
+	// no mint.
 	IgnoredTokenAccount Ignored = "token_account"
-	// IgnoredReadOnly changes nothing.
+	// IgnoredReadOnly: the instruction changes nothing that matters here.
 	IgnoredReadOnly Ignored = "read_only"
-	// IgnoredDelegation gives, takes or uses rights other than those of the update authority.
+	// IgnoredDelegation: the instruction gives, takes or uses rights other than those of the update
+	// authority.
 	IgnoredDelegation Ignored = "delegation"
-	// IgnoredNonFungible is about editions, escrows and the like, which fungible tokens do not
-	// have.
+	// IgnoredNonFungible: the instruction is about editions, escrows and the like, which fungible
+	// tokens do not have.
 	IgnoredNonFungible Ignored = "non_fungible"
-	// IgnoredInner does its work in inner instructions, which are decoded themselves.
+	// IgnoredInner: the instruction does its work in inner instructions, which are decoded
+	// themselves.
 	IgnoredInner Ignored = "done_by_inner_calls"
-	// IgnoredConfidential moves amounts that only their owners can read.
+	// IgnoredConfidential: the instruction moves amounts that only their owners can read.
 	IgnoredConfidential Ignored = "confidential"
 )
 
@@ -80,7 +83,7 @@ func (v View) Data() []byte { return v.Call.Data }
 // AccountCount returns how many accounts the instruction was given.
 func (v View) AccountCount() int { return len(v.Call.Accounts) }
 
-// Account returns the i-th account's key; ErrAccounts if there is none.
+// Account returns the key of the instruction's i-th account; ErrAccounts if there is none.
 func (v View) Account(i int) (pubkey.Key, error) {
 	key, ok := v.Tx.Account(v.Call, i)
 	if !ok {
@@ -89,7 +92,8 @@ func (v View) Account(i int) (pubkey.Key, error) {
 	return key, nil
 }
 
-// Accounts returns the keys at three places; ErrAccounts if one is missing.
+// Accounts returns the keys of three of the instruction's accounts. If one is missing, the error
+// wraps ErrAccounts.
 func (v View) Accounts(first, second, third int) (a, b, c pubkey.Key, err error) {
 	a, errA := v.Account(first)
 	b, errB := v.Account(second)

@@ -45,8 +45,8 @@ func (m *Mints) lastMade(key pubkey.Key) (mint, found bool) {
 	return false, false
 }
 
-// Decimals returns the decimals of a mint; false if the transaction does not show them, or has made
-// another account of the key.
+// Decimals returns the decimals of a mint. It returns false if the transaction does not show them,
+// or has last initialised the address as an account of another kind.
 func (m *Mints) Decimals(key pubkey.Key) (decimals uint8, known bool) {
 	for i := len(m.made) - 1; i >= 0; i-- {
 		if m.made[i].key == key {
@@ -75,10 +75,11 @@ func (m *Mints) IsMint(key pubkey.Key) bool {
 // IsOther reports whether the account is a token account, or a multisignature that this transaction
 // made.
 //
-// A node lists the balance of every token account that existed before the transaction, and a new
-// one needs an instruction. So if a token program accepts an account as one of its own and IsOther
-// is false, the account is a mint. There are two exceptions: a token account whose mint was closed
-// has no balance, and neither has a multisignature of an earlier transaction.
+// A node lists the balance of every token account that existed before the transaction, and an
+// instruction initialises every new token account. So if a token program accepts an account as one
+// of its own and IsOther is false, the account is a mint. There are two exceptions: nodes list no
+// balance of a token account whose mint was closed, nor of a multisignature, which an earlier
+// transaction may have made.
 func (m *Mints) IsOther(key pubkey.Key) bool {
 	if mint, found := m.lastMade(key); found {
 		return !mint

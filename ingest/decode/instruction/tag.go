@@ -17,5 +17,5 @@ func HasTag(data []byte, tag string) bool {
 	return len(data) >= len(tag) && string(data[:len(tag)]) == tag
 }
 
-// HasPrefix reports whether data starts with prefix.
+// HasPrefix reports whether data begins with a discriminator of eight bytes.
 func HasPrefix(data []byte, prefix [8]byte) bool { return bytes.HasPrefix(data, prefix[:]) }

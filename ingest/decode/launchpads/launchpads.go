@@ -44,8 +44,8 @@ type ins struct {
 	creatorOf  func(data []byte) (pubkey.Key, bool)
 	graduation bool
 	// calls is the place of the program that a graduation calls. It is set for an instruction that
-	// succeeds without effect when it is repeated: only the call shows that it graduated the token.
-	// If calls is none, it is enough that the instruction succeeded.
+	// succeeds without effect when it is repeated, because only the call shows that the instruction
+	// graduated the token. If calls is none, it is enough that the instruction succeeded.
 	calls int
 }
 
@@ -91,7 +91,7 @@ func (l *Launchpad) event(v instruction.View, in *ins, within []chain.Call) (*ev
 	return event, true
 }
 
-// key returns the key at a place; nil if there is none.
+// key returns the key at a place among the accounts; nil if there is no account at the place.
 func key(v instruction.View, place int) []byte {
 	k, err := v.Account(place)
 	if err != nil {
@@ -100,7 +100,7 @@ func key(v instruction.View, place int) []byte {
 	return k.Bytes()
 }
 
-// called reports whether within has a call of the program at a place.
+// called reports whether within has a call of the program that is at a place among the accounts.
 func called(v instruction.View, place int, within []chain.Call) bool {
 	want, err := v.Account(place)
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 //
 // Layouts: pump-fun/pump-public-docs idl/pump.json, docs/PUMP_PROGRAM_README.md and
 // docs/instructions/COIN_CREATION.md (October 2026); withdraw: the IDL of 2024.
-// The creator is an argument, since a buyer may create a coin for somebody else. Until May 2025
+//
+// The creator is an argument, because a buyer may create a coin for somebody else. Until May 2025
 // create had no such argument, and its user was the creator. migrate and migrate_v2 do nothing when
 // they are repeated, so only their call of the AMM shows a graduation. Until March 2025, withdraw
 // took the funds of a finished curve to Raydium.
@@ -32,7 +33,7 @@ func pump() Launchpad {
 	return l
 }
 
-// pumpCreator reads the argument after name, symbol and URI.
+// pumpCreator reads the creator, which is the argument after name, symbol and URI.
 func pumpCreator(data []byte) (pubkey.Key, bool) {
 	c := borsh.NewReader(data)
 	for range 3 {

@@ -9,20 +9,21 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// maxBumps bounds the search for a metadata address. Half of all bumps give an address off the
-// curve, so only one mint in four billion needs a bump further down.
+// maxBumps is how many bumps, from 255 down, the search for a metadata address tries. Half of all
+// bumps give an address off the curve, so only one mint in four billion (2^32) needs a lower bump.
 const maxBumps = 32
 
-// maxCandidates bounds how many entries of each list are tried: of the balances before, of those
-// after, and of the accounts. No real transaction has more than 256 accounts; invented ones may.
+// maxCandidates bounds how many entries are tried of each of three lists: the balances before, the
+// balances after, and the accounts. No real transaction has more than 256 accounts, but hostile
+// data may.
 const maxCandidates = 512
 
 // mintOf finds the mint of a metadata account, for an instruction that names the account and not
 // the mint. It tries the mints of the token balances and all accounts, until the metadata address
 // of one is the given account. It returns false if the mint is not among them.
 //
-// The address is a hash, so equality is proof and the curve need not be checked. An account that is
-// not the mint costs about 5 µs.
+// The address is a hash, so equality is proof, and mintOf need not check that the address is off
+// the curve. A candidate that is not the mint costs about 5 µs.
 func mintOf(v instruction.View, metadata pubkey.Key) (pubkey.Key, bool) {
 	program, ok := v.Tx.Program(v.Call)
 	if !ok {

@@ -141,8 +141,8 @@ func readCollection(c *borsh.Reader, set *eventspb.MetadataSet) {
 	set.Collection, set.CollectionVerified = c.Key().Bytes(), &verified
 }
 
-// readOptionalCollection reads an optional collection. If there is none, it sets an empty
-// collection, not nil, because the instruction sets it to none.
+// readOptionalCollection reads an optional collection. If there is none, it makes the collection
+// empty but not nil: nil would mean that the instruction leaves the collection as it is.
 func readOptionalCollection(c *borsh.Reader, set *eventspb.MetadataSet) {
 	if !c.Bool() {
 		set.Collection = []byte{}

@@ -2,10 +2,11 @@
 //
 // In: one invocation. Out: metadata_set events. Guarantees: texts are the instruction's bytes,
 // unchanged. Numbers, Borsh layouts and account orders are those of
-// metaplex-foundation/mpl-token-metadata, programs/token-metadata/program/src/instruction. What the
-// program itself adds is not in the instruction, and so not in the event: the data that an edition
-// takes over, or the standard that SetTokenStandard finds. An exception is the token standard that
-// CreateMetadataAccountV2 and V3 derive from the decimals, if the transaction tells the decimals.
+// metaplex-foundation/mpl-token-metadata, programs/token-metadata/program/src/instruction. An event
+// has only what the instruction states. It lacks what the program adds by itself, such as the data
+// that an edition takes over, or the standard that SetTokenStandard finds. An exception is the
+// token standard that CreateMetadataAccountV2 and V3 derive from the decimals, if the transaction
+// tells the decimals.
 package metaplex
 
 import (
@@ -37,7 +38,8 @@ const (
 	printEdition             = 55
 )
 
-// Values of the TokenStandard enumeration that instructions imply.
+// Values of the TokenStandard enumeration that instructions imply. standards is the number of all
+// values.
 const (
 	standardNonFungible        = 0
 	standardFungibleAsset      = 1
@@ -150,8 +152,8 @@ var ignored = map[uint8]instruction.Ignored{
 	57: instruction.IgnoredNonFungible, // CloseAccounts
 }
 
-// versions is how many versions of an ignored instruction are known, if its second byte is a
-// version. A later version might change what the known ones do not.
+// versions has, for those ignored instructions whose second byte is a version, how many versions
+// are known. A later version is not ignored, because it might change something.
 var versions = map[uint8]uint8{
 	41: 1,  // Burn
 	43: 1,  // Mint

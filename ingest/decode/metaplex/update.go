@@ -92,7 +92,7 @@ func readFullUpdate(c *borsh.Reader, set *eventspb.MetadataSet, withStandard boo
 	if !withStandard {
 		return
 	}
-	skipToggle(c, readCollectionDetails)
+	skipToggle(c, skipCollectionDetails)
 	skipToggle(c, func(c *borsh.Reader) { c.Skip(usesLength) })
 	skipToggle(c, func(c *borsh.Reader) { c.Key() }) // rule set
 	set.TokenStandard = readOptionalStandard(c)
@@ -147,6 +147,7 @@ func readCollectionToggle(c *borsh.Reader, set *eventspb.MetadataSet) {
 	}
 }
 
+// skipToggle passes over a toggle. skipValue passes over the value, if the toggle sets one.
 func skipToggle(c *borsh.Reader, skipValue func(*borsh.Reader)) {
 	switch c.U8() {
 	case toggleNone, toggleClear:
@@ -157,8 +158,9 @@ func skipToggle(c *borsh.Reader, skipValue func(*borsh.Reader)) {
 	}
 }
 
-// readCollectionDetails passes over CollectionDetails. It has two versions, both with eight bytes.
-func readCollectionDetails(c *borsh.Reader) {
+// skipCollectionDetails passes over CollectionDetails: a byte for one of two versions, and then
+// eight bytes.
+func skipCollectionDetails(c *borsh.Reader) {
 	if c.U8() > 1 {
 		c.Fail(borsh.ErrValue)
 	}

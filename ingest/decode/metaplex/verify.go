@@ -10,7 +10,7 @@ import (
 // collection that metadata names.
 type verification struct {
 	instruction string
-	// metadataAt, creatorAt and collectionAt are places among the accounts. One of creatorAt and
+	// metadataAt, creatorAt and collectionAt are places among the accounts. Either creatorAt or
 	// collectionAt is absent.
 	metadataAt, creatorAt, collectionAt int
 	verified                            bool
@@ -19,8 +19,8 @@ type verification struct {
 // absent stands for an account that the instruction does not have.
 const absent = -1
 
-// verifications are the instructions of this kind that have a number of their own. Accounts:
-// instruction/metadata.rs and collection.rs of the program.
+// verifications are the verifications that have an instruction number of their own. The places of
+// the accounts are from instruction/metadata.rs and collection.rs of the program.
 var verifications = map[uint8]verification{
 	7:  {"SignMetadata", 0, 1, absent, true},
 	18: {"VerifyCollection", 0, absent, 3, true},
@@ -54,9 +54,10 @@ func decodeVerify(v instruction.View, c *borsh.Reader, name string, verified boo
 	}
 }
 
-// decodeVerification makes the event. A creator is listed with its flag, but sets_creators stays
-// false, because the list of creators does not change. A collection is stated together with its
-// flag: the metadata names that collection, either already or because of this instruction.
+// decodeVerification makes the event of a verification. The event lists a creator with its flag,
+// but sets_creators stays false, because the list of creators does not change. The event states a
+// collection together with its flag: the metadata names that collection, either already or because
+// of this instruction.
 func decodeVerification(v instruction.View, what verification) (instruction.Outcome, error) {
 	metadata, err := v.Account(what.metadataAt)
 	if err != nil {

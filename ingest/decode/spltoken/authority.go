@@ -35,9 +35,9 @@ var authorityNames = [...]string{
 	"permissioned_burn",
 }
 
-// decodeSetAuthority returns an event if the authority is a mint's. The old authority is the
-// account that the instruction names as the current one; if a multisignature signs, it is the
-// multisignature's account.
+// decodeSetAuthority returns an event if the authority is a mint's. The event's old authority is
+// the account that the instruction names as the current authority. If a multisignature signs, that
+// is the multisignature's account.
 func decodeSetAuthority(v instruction.View, c *borsh.Reader) (instruction.Outcome, error) {
 	kind, next := c.U8(), c.OptionKey()
 	if c.Err() != nil {

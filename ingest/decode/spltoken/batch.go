@@ -18,11 +18,12 @@ const batchHeader = 2
 func IsBatch(data []byte) bool { return len(data) > 0 && data[0] == batch }
 
 // SplitBatch splits a Batch into its parts. The layout is that of
-// pinocchio/program/src/processor/batch.rs. The parts share the call's data and accounts. A
-// malformed part is an error, and so is a Batch inside a Batch. The parts before it are returned
-// too: such a transaction cannot have succeeded, but what can be read is kept. A part without data
-// cannot have succeeded either, so it is one that the source could not restore: it is returned, and
-// so are those after it.
+// pinocchio/program/src/processor/batch.rs. The parts share the call's data and accounts.
+//
+// SplitBatch returns an error at a malformed part or at a Batch inside the Batch, together with the
+// parts before it. The program refuses both, so the data is not from the chain, but what can be
+// read is kept. The program also refuses a part without data. SplitBatch returns such a part and
+// goes on, because that is how a source passes on a part whose data it could not restore.
 func SplitBatch(call *chain.Call) ([]chain.Call, error) {
 	rest, accounts := call.Data[1:], call.Accounts
 	var parts []chain.Call

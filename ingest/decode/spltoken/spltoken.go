@@ -45,8 +45,8 @@ const (
 	unwrapLamports         = 45
 )
 
-// Decode decodes one instruction of SPL Token, or one that Token-2022 shares with it, except Batch:
-// see SplitBatch. An unknown instruction number gives instruction.ErrUnknown.
+// Decode decodes one instruction of SPL Token, or one that Token-2022 shares with it. The caller
+// takes a Batch apart with SplitBatch. An unknown instruction number gives instruction.ErrUnknown.
 func Decode(v instruction.View) (instruction.Outcome, error) {
 	data := v.Data()
 	if len(data) == 0 {
@@ -167,10 +167,10 @@ func decodeFreeze(v instruction.View, freeze bool) (instruction.Outcome, error) 
 	})
 }
 
-// decodeWithdrawExcessLamports returns an event if the source is a mint, which is assumed of an
-// account that nothing else is known of. The source may also be a token account (see
-// Mints.IsOther). Or it is a multisignature, which is its own authority: then the accounts include
-// signers.
+// decodeWithdrawExcessLamports returns an event if the source is a mint. The source may also be a
+// token account, see Mints.IsOther, or a multisignature. A multisignature is its own authority, and
+// its signers follow among the accounts. If nothing shows what the source is, it is taken for a
+// mint.
 func decodeWithdrawExcessLamports(v instruction.View) (instruction.Outcome, error) {
 	source, destination, authority, err := v.Accounts(0, 1, 2)
 	if err != nil {

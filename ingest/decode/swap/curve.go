@@ -11,15 +11,16 @@ import (
 // curveLeg is a leg of a curve that trades native SOL, kept until settleCurves checks it.
 type curveLeg struct {
 	leg   *eventspb.SwapLeg
-	curve int // index among the transaction's keys
-	// lamports came in (buy) or went out. kept are fees that may have stayed on the curve.
+	curve int // index of the curve's account among the transaction's keys
+	// lamports is what came in, if buy is true, or what went out. kept are fees that may have
+	// stayed on the curve.
 	lamports, kept uint64
 	buy            bool
 }
 
 // byEvents makes a leg for each trade event that the program emitted in an instruction.
 func (w *walk) byEvents(at int, v *Venue, ins *Instruction) {
-	trades := 0 // counted first: a leg has an index only if there are several
+	trades := 0 // counted first, because legs get an index only if there are several
 	w.ledger.events(v, at, func(data []byte) bool {
 		if w.event = (Event{}); v.Event(data, &w.event) && !w.event.Curve.Created {
 			trades++
@@ -43,8 +44,9 @@ func (w *walk) byEvents(at int, v *Venue, ins *Instruction) {
 	}
 }
 
-// trade makes one leg of a curve from an event. The accounts come from the instruction's shape. If
-// it has none, the event and the balances show them.
+// trade makes one leg of a curve from an event. index is the leg's number in the instruction; none
+// if there is only one leg. The accounts come from the instruction's shape. If the instruction has
+// no shape, the event and the balances show the accounts.
 func (w *walk) trade(at, index int, v *Venue, ins *Instruction, e *Event) {
 	l := &w.ledger
 	call := l.nodes[at].call
@@ -54,7 +56,7 @@ func (w *walk) trade(at, index int, v *Venue, ins *Instruction, e *Event) {
 		pool, _ = l.tx.Account(call, s.Pool)
 		vault, quoteVault, owner = account(call, s.VaultA), account(call, s.VaultB), account(call, s.Owner)
 	} else if ins.Address != nil {
-		// The accounts have no fixed places: the event and the balances tell them.
+		// The accounts have no fixed places.
 		pool, _ = ins.Address(e.Curve.Mint)
 		vault = l.vaultOf(pool, e.Curve.Mint)
 		quoteVault = l.vaultOf(pool, e.Curve.QuoteMint)
@@ -71,11 +73,11 @@ func (w *walk) trade(at, index int, v *Venue, ins *Instruction, e *Event) {
 	if native {
 		quote, quoteVault = wrappedSOL, none
 	}
-	m := w.start(at, index, v, ins)
+	m := w.newLeg(at, index, v, ins)
 	leg := &m.leg
 	leg.Pool, leg.AmountIn, leg.AmountOut = m.key(&pool), e.In, e.Out
 	leg.TraderPaid, leg.TraderGot = m.amount(e.Paid), m.amount(e.Got)
-	w.trades(m, at, owner)
+	w.setTrader(m, at, owner)
 	token := &tokenSide{mint: e.Curve.Mint, vault: vault, amount: e.Out, reserve: e.Curve.TokenReserve}
 	other := &tokenSide{mint: quote, vault: quoteVault, amount: e.In, reserve: e.Curve.QuoteReserve}
 	if !e.Curve.Buy {
@@ -187,9 +189,9 @@ func (l *ledger) lamportsSent(at int, to []byte, amounts ...uint64) bool {
 }
 
 // settleCurves compares the change of each curve's lamports with the sum of all its trades in the
-// transaction, and checks the balance of its token vault. Every leg of the curve gets the result. A
-// curve without lamports before was created in the transaction and is not judged, nor is one whose
-// vault has no reported balance.
+// transaction, and checks the balance of its token vault. Every leg of the curve gets the result.
+// settleCurves does not judge a curve without lamports before, which was created in the
+// transaction, nor a curve whose vault has no reported balance.
 func (w *walk) settleCurves() {
 	if len(w.curves) == 0 || w.ledger.tx.Details == nil {
 		return
@@ -201,7 +203,7 @@ func (w *walk) settleCurves() {
 		if c.curve >= len(l.pre) || c.curve >= len(l.post) {
 			continue
 		}
-		var plain, kept uint64 // plain is negative, wrapped, if more went out
+		var plain, kept uint64 // the sum of the trades modulo 2^64, and of the fees that may stay
 		for j := range w.curves {
 			if o := &w.curves[j]; o.curve == c.curve {
 				signed := o.lamports
@@ -221,8 +223,8 @@ func (w *walk) settleCurves() {
 	}
 }
 
-// tokenBalanceSettled reports whether the movements explain the balance of the leg's token vault.
-// missing means that no balance is reported.
+// tokenBalanceSettled reports whether the movements explain the balance of the leg's token vault,
+// which is the vault that is not the curve itself. missing means that no balance is reported.
 func (l *ledger) tokenBalanceSettled(leg *eventspb.SwapLeg) (settled, missing bool) {
 	vault := leg.GetVaultIn()
 	if string(vault) == string(leg.GetPool()) {
@@ -246,8 +248,8 @@ func (l *ledger) indexOf(key pubkey.Key) int {
 	return none
 }
 
-// vaultOf returns the token account of a wallet for a mint, according to the balances; none if
-// there is none.
+// vaultOf returns the index of a token account that the owner has for a mint, according to the
+// balances; none if no balance shows such an account.
 func (l *ledger) vaultOf(owner, mint pubkey.Key) int {
 	for _, i := range l.touched {
 		if b := &l.balances[i]; b.owner == owner && b.mint == mint && i < len(l.tx.Keys) {

@@ -55,8 +55,9 @@ type Decoder struct {
 	scratch     sync.Pool // of *walk
 }
 
-// New returns a decoder of the venues and aggregators. observer may be nil. A program must be in
-// only one entry: of several, the last would count. A test checks the tables for that.
+// New returns a decoder of the venues and aggregators. observer may be nil. Each program must be in
+// only one entry, because the decoder would use only the last one. A test checks the tables for
+// that.
 func New(venues []Venue, aggregators []Aggregator, observer Observer) *Decoder {
 	d := &Decoder{venues: venues, aggregators: aggregators, observer: observer}
 	all := otherPrograms()
@@ -71,7 +72,7 @@ func New(venues []Venue, aggregators []Aggregator, observer Observer) *Decoder {
 	return d
 }
 
-// walk decodes one transaction. It is reused for others.
+// walk decodes one transaction. It is reused for other transactions.
 type walk struct {
 	decoder   *Decoder
 	programs  programs
@@ -130,7 +131,7 @@ func (w *walk) instruction(at int, v *Venue) {
 		case ins.ByEvent:
 			w.byEvents(at, v, ins)
 		default:
-			w.shapes(at, v, ins)
+			w.legs(at, v, ins)
 		}
 		return
 	}
@@ -145,12 +146,12 @@ func (w *walk) liquidity(at int, v *Venue, ins *Instruction) {
 	}
 }
 
-// shapes makes the legs of an instruction whose amounts are token transfers.
-func (w *walk) shapes(at int, v *Venue, ins *Instruction) {
+// legs makes the legs of an instruction whose amounts are token transfers.
+func (w *walk) legs(at int, v *Venue, ins *Instruction) {
 	l := &w.ledger
 	shapes := ins.Shapes
 	if ins.Find != nil {
-		l.shapes = ins.Find(&Input{tx: l, at: at}, l.shapes[:0])
+		l.shapes = ins.Find(&Input{ledger: l, at: at}, l.shapes[:0])
 		shapes = l.shapes
 	}
 	for i := range shapes {

@@ -5,8 +5,8 @@ import (
 	"encoding/base64"
 )
 
-// selfCall precedes an event that a program sends to itself by a call, as Anchor does (anchor-lang
-// event_cpi, EVENT_IX_TAG_LE).
+// selfCall is the prefix of the data of a call by which a program sends an event to itself, as
+// Anchor does (anchor-lang event_cpi, EVENT_IX_TAG_LE).
 const selfCall = "\xe4\x45\xa5\x2e\x51\xcb\x9a\x1d"
 
 func isSelfCall(data []byte) bool {
@@ -90,9 +90,10 @@ var (
 )
 
 // readLogs finds the log lines with events, and the nodes that wrote them. The log has a line where
-// a program begins and one where it ends. Programs begin in the order of the instructions; only
-// precompiles log nothing. A program cannot fake such lines: its own begin with "Program log:" or
-// "Program data:". If log and instructions ever disagree, the rest of the log is ignored.
+// a program begins and a line where it ends. Programs begin in the order of the instructions. Only
+// precompiles log nothing. A program cannot fake these lines, because its own lines begin with
+// "Program log:" or "Program data:". If log and instructions disagree, readLogs ignores the rest of
+// the log.
 func (l *ledger) readLogs() {
 	if l.logsRead {
 		return
@@ -116,7 +117,7 @@ type logReader struct {
 func (r *logReader) line(line []byte) bool {
 	rest, ok := bytes.CutPrefix(line, linePrefix)
 	if !ok {
-		return true // "Log truncated" is the last line
+		return true // not a line of a program, such as "Log truncated" at the end
 	}
 	l := r.ledger
 	switch {
@@ -157,6 +158,7 @@ func (r *logReader) begin(name []byte) bool {
 	return true
 }
 
+// note keeps the event of a log line, with the node that is running.
 func (l *ledger) note(data []byte, ray bool) {
 	if len(l.stack) == 0 {
 		return

@@ -16,8 +16,8 @@ type node struct {
 	call         *chain.Call
 	outer, inner int
 	height, end  int
-	// venue is the index of the program's venue, aggregator that of its aggregator; each is
-	// negative if there is none.
+	// venue is the index of the venue whose program is called; none if it is no venue's. aggregator
+	// is the same for aggregators.
 	venue, aggregator int16
 	// silent means a precompile, which logs nothing.
 	silent bool
@@ -35,8 +35,8 @@ type flow struct {
 	fee22 bool
 }
 
-// balance is what the node reports of one token account. settled means that the movements explain
-// it.
+// balance is what the node that sent the block reports of one token account. settled means that the
+// movements explain the balance after the transaction.
 type balance struct {
 	mint, owner      pubkey.Key
 	pre, post        uint64
@@ -53,19 +53,20 @@ type ledger struct {
 	venues   []Venue
 	nodes    []node
 	flows    []flow
-	balances [maxKeys]balance
-	touched  []int // balances to clear
-	in, out  [maxKeys]uint64
-	over     [maxKeys]bool
+	balances [maxKeys]balance // by the account's index, as in, out and over
+	touched  []int            // the accounts with a reported balance
+	in, out  [maxKeys]uint64  // the sums of the movements in and out, without stated fees
+	over     [maxKeys]bool    // a sum exceeds 64 bits
 
-	source   uint32 // of the event visited last
+	source   uint32 // where the event that was visited last comes from: byEvent or byLog
 	logs     []logEvent
 	logsRead bool
-	stack    []int
-	buffer   []byte
-	shapes   []Shape
-	pre      []uint64
-	post     []uint64
+	// The rest is scratch space.
+	stack  []int
+	buffer []byte
+	shapes []Shape
+	pre    []uint64
+	post   []uint64
 }
 
 const (
@@ -74,7 +75,7 @@ const (
 	maxData = 16 << 10
 )
 
-// layOut fills the ledger with tx, after it has cleared what is left of the transaction before.
+// layOut clears what is left of the transaction before, and fills the ledger with tx.
 func (l *ledger) layOut(tx *chain.Transaction, programs *programs) {
 	l.tx, l.logsRead = tx, false
 	l.nodes, l.logs = l.nodes[:0], l.logs[:0]
@@ -103,7 +104,7 @@ func (l *ledger) layOut(tx *chain.Transaction, programs *programs) {
 		for j := range outer.Inner {
 			l.add(programs, &outer.Inner[j], i, j)
 		}
-		l.close(first)
+		l.findEnds(first)
 	}
 	l.settle()
 }
@@ -150,15 +151,15 @@ func (l *ledger) add(programs *programs, call *chain.Call, outer, inner int) {
 	l.nodes = append(l.nodes, n)
 }
 
-// close finds where the subtrees of the outer instruction at first end. Old nodes do not state
-// stack heights: then closeUnknown guesses the end.
-func (l *ledger) close(first int) {
+// findEnds sets the ends of the outer instruction at first and of all calls inside it. If the stack
+// height of a call is unknown, as in old blocks, guessEnd guesses its end.
+func (l *ledger) findEnds(first int) {
 	l.nodes[first].end = len(l.nodes)
 	l.stack = append(l.stack[:0], first)
 	for i := first + 1; i < len(l.nodes); i++ {
 		n := &l.nodes[i]
 		if n.height <= 1 {
-			l.closeUnknown(i)
+			l.guessEnd(i)
 			continue
 		}
 		for len(l.stack) > 1 && l.nodes[l.stack[len(l.stack)-1]].height >= n.height {
@@ -172,10 +173,11 @@ func (l *ledger) close(first int) {
 	}
 }
 
-// closeUnknown ends a venue's subtree, whose stack height is unknown, before the next call of an
-// aggregator, of another venue or of the venue itself: a venue makes no such calls inside a swap.
-// Events that it sends to itself stay inside.
-func (l *ledger) closeUnknown(i int) {
+// guessEnd sets the end of a node whose stack height is unknown. The subtree of a venue ends before
+// the next call of an aggregator, of another venue or of the venue itself, because a venue makes no
+// such calls inside a swap. Events that the venue sends to itself stay inside. Any other node ends
+// with its own call.
+func (l *ledger) guessEnd(i int) {
 	n := &l.nodes[i]
 	n.end = i + 1
 	if n.venue < 0 {
@@ -221,7 +223,8 @@ const (
 	tagTransferFee     = 26 // Token-2022's extension; 1 = TransferCheckedWithFee
 )
 
-// token notes the movement of one token instruction that is not a Batch.
+// token notes the movement of one token instruction that is not a Batch. Other instructions move
+// nothing.
 func (l *ledger) token(at int, call *chain.Call, token22 bool) {
 	d := call.Data
 	if len(d) < 9 {
@@ -251,8 +254,8 @@ func (l *ledger) token(at int, call *chain.Call, token22 bool) {
 	l.sum(&f)
 }
 
-// sum adds the movement to the sums of its accounts, and notes a sum that exceeds 64 bits. If a fee
-// is possible, it sets token22 of the receiver's balance.
+// sum adds the movement to the sums of its two accounts, and notes a sum that exceeds 64 bits. If a
+// fee is possible, it sets token22 of the receiver's balance.
 func (l *ledger) sum(f *flow) {
 	var carry uint64
 	if f.to != none {
@@ -283,7 +286,7 @@ func (l *ledger) inside(at int) []flow {
 	return l.flows[from:end]
 }
 
-// search returns the index of the first movement of node at or of a later one.
+// search returns the index of the first movement of the node at, or of a later node.
 func (l *ledger) search(at int) int {
 	return sort.Search(len(l.flows), func(i int) bool { return l.flows[i].node >= at })
 }

@@ -19,14 +19,14 @@ type side struct {
 	mint       int
 	in, out    uint64
 	feeIn      uint64 // Token-2022 fee withheld from in
-	feeOut     uint64 // Token-2022 fee withheld from out, after it left
+	feeOut     uint64 // Token-2022 fee withheld from out, at the receivers
 	unsaidFee  bool   // feeIn is known from balances only
-	from, to   int    // other accounts of the largest movements in and out
-	fromAmount uint64
-	toAmount   uint64
+	from, to   int    // the other account of the largest movement in, and of the largest one out
+	fromAmount uint64 // the amount of the largest movement in
+	toAmount   uint64 // the amount of the largest movement out
 }
 
-// leg makes the leg of one shape. If there is none, it returns the reason.
+// leg makes the leg of one shape. If it cannot make one, it returns the reason.
 func (w *walk) leg(at, index int, v *Venue, ins *Instruction, s *Shape) (reason string) {
 	l := &w.ledger
 	call := l.nodes[at].call
@@ -55,14 +55,14 @@ func (w *walk) leg(at, index int, v *Venue, ins *Instruction, s *Shape) (reason 
 	if !okIn || !okOut {
 		return ReasonMint
 	}
-	m := w.start(at, index, v, ins)
+	m := w.newLeg(at, index, v, ins)
 	leg := &m.leg
 	leg.Pool, leg.MintIn, leg.MintOut = m.key(&pool), m.key(mintIn), m.key(mintOut)
 	leg.DecimalsIn, leg.DecimalsOut = m.index(decimalsIn), m.index(decimalsOut)
 	leg.AmountIn, leg.AmountOut = a.in, b.out
 	leg.VaultIn, leg.VaultOut = m.key(&l.tx.Keys[a.vault]), m.key(&l.tx.Keys[b.vault])
-	w.trades(m, at, account(call, s.Owner))
-	m.paid(moved, &a, &b)
+	w.setTrader(m, at, account(call, s.Owner))
+	m.setPaid(moved, &a, &b)
 	if !v.SharedVaults {
 		leg.ReserveIn, leg.ReserveOut = m.reserve(l, at, a.vault), m.reserve(l, at, b.vault)
 	}
@@ -94,8 +94,9 @@ func (s *side) add(moved []flow) {
 	}
 }
 
-// signerOwns reports whether a signer owns the token account. No signer owns a pool's vault, so the
-// accounts are then in an unknown order.
+// signerOwns reports whether a signer of the transaction owns the token account. No signer owns a
+// pool's vault. So if a signer owns the account at a vault's place, the order of the instruction's
+// accounts is not the known one.
 func (l *ledger) signerOwns(account int) bool {
 	b := l.balance(account)
 	if !b.known || b.owner == (pubkey.Key{}) {
@@ -109,8 +110,8 @@ func (l *ledger) signerOwns(account int) bool {
 	return false
 }
 
-// mintOf returns the mint of a vault and its decimals, which are none if no balance tells them. It
-// returns false if the mint is unknown.
+// mintOf returns the mint of a vault and its decimals. The decimals are none if no balance tells
+// them. mintOf returns false if the mint is unknown.
 func (l *ledger) mintOf(s *side) (mint *pubkey.Key, decimals int, ok bool) {
 	if b := l.balance(s.vault); b.known {
 		return &b.mint, int(b.decimals), true
@@ -121,8 +122,9 @@ func (l *ledger) mintOf(s *side) (mint *pubkey.Key, decimals int, ok bool) {
 	return &l.tx.Keys[s.mint], none, true
 }
 
-// start makes a leg with the fields that depend only on the instruction.
-func (w *walk) start(at, index int, v *Venue, ins *Instruction) *made {
+// newLeg makes a leg with the fields that depend only on the instruction. index is the leg's number
+// in the instruction; none if there is only one leg.
+func (w *walk) newLeg(at, index int, v *Venue, ins *Instruction) *made {
 	l := &w.ledger
 	n := &l.nodes[at]
 	program, _ := l.tx.Program(n.call)
@@ -138,6 +140,8 @@ func (w *walk) start(at, index int, v *Venue, ins *Instruction) *made {
 	return m
 }
 
+// position returns the position of the instruction at a node. index is the number of a leg or
+// change in it, or none.
 func (w *walk) position(at, index int) *eventspb.Position {
 	n := &w.ledger.nodes[at]
 	return &eventspb.Position{
@@ -155,8 +159,8 @@ func optional(index int) *uint32 {
 	return &value
 }
 
-// trades sets the trader, and the authority if another account traded on the trader's behalf.
-func (w *walk) trades(m *made, at, owner int) {
+// setTrader sets the trader, and the authority if another account traded on the trader's behalf.
+func (w *walk) setTrader(m *made, at, owner int) {
 	tx := w.ledger.tx
 	wallet := w.trader(at, owner)
 	if wallet < len(tx.Keys) {
@@ -167,9 +171,10 @@ func (w *walk) trades(m *made, at, owner int) {
 	}
 }
 
-// trader returns the wallet that trades. It is the instruction's user if that signed. Else an
-// aggregator's account acts for the user: then it is the first signer that the outer instruction
-// names. The fee payer, who may be a sponsor, comes last.
+// trader returns the index of the wallet that trades. It is the instruction's user, if the user
+// signed. Otherwise an aggregator's account acts for the user, and the trader is the first signer
+// that the outer instruction names. If it names no signer, the trader is the fee payer, who may be
+// a sponsor.
 func (w *walk) trader(at, owner int) int {
 	tx := w.ledger.tx
 	signers := min(tx.Signers, len(tx.Keys))
@@ -184,9 +189,10 @@ func (w *walk) trader(at, owner int) int {
 	return 0
 }
 
-// paid sets what the trader paid and got: the net amount that left the account from which the vault
-// was filled, and the net amount that came into the account that the other vault paid.
-func (m *made) paid(moved []flow, in, out *side) {
+// setPaid sets what the trader paid and got: the net amount that left the account from which the
+// input vault was filled, and the net amount that came into the account to which the output vault
+// paid.
+func (m *made) setPaid(moved []flow, in, out *side) {
 	if in.from != none {
 		if n := net(moved, in.from); n.out > n.in {
 			m.leg.TraderPaid = m.amount(n.out - n.in)
@@ -207,8 +213,8 @@ func net(moved []flow, account int) side {
 }
 
 // reserve returns the vault's balance after the leg: its balance after the transaction, without the
-// movements after the leg. If the movements do not explain the balance, it returns the balance
-// after the transaction; nil if none is reported.
+// movements after the leg. If the movements do not explain the balance, reserve returns the balance
+// after the transaction. It returns nil if no balance is reported.
 func (m *made) reserve(l *ledger, at, vault int) *uint64 {
 	b := l.balance(vault)
 	if !b.hasPost {
@@ -217,14 +223,14 @@ func (m *made) reserve(l *ledger, at, vault int) *uint64 {
 	after := b.post
 	if b.settled {
 		s := net(l.flows[l.search(l.nodes[at].end):], vault)
-		after += s.out - s.in // may wrap, but the sum is right
+		after += s.out - s.in // the difference may wrap around, but the sum is right
 	}
 	return m.amount(after)
 }
 
 // verify notes which sources agree with the leg's amounts, and which do not. The transfers agree,
-// unless a fee is known from balances only. Of several events of the leg's pool, one that agrees is
-// enough.
+// unless a fee is known from balances only. If there are several events of the leg's pool, it is
+// enough that one agrees.
 func (w *walk) verify(leg *eventspb.SwapLeg, at int, v *Venue, in, out *side) {
 	l := &w.ledger
 	if !in.unsaidFee {
@@ -272,7 +278,7 @@ func (e *Event) says(leg *eventspb.SwapLeg, in, out *side) bool {
 	return okIn && okOut
 }
 
-// alike reports whether two amounts differ by at most a unit and a 100,000th.
+// alike reports whether two amounts differ by at most 1 plus a 100,000th of the greater one.
 func alike(a, b uint64) bool {
 	return max(a, b)-min(a, b) <= 1+max(a, b)/100_000
 }

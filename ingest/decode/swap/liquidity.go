@@ -17,25 +17,26 @@ type Change struct {
 	A, B  uint64
 	// TaxA and TaxB are Token-2022 fees. Programs differ in whether A and B include them.
 	TaxA, TaxB uint64
-	// FeesA and FeesB are swap fees that were paid out together with A and B, and are not in them.
-	// They are known if HasFees.
+	// FeesA and FeesB are swap fees that were paid out together with A and B. A and B do not
+	// include them. They are known if HasFees.
 	FeesA, FeesB uint64
 	HasFees      bool
 	// Near is as in Event.
 	Near bool
 }
 
-// part is one side of a change: what its vault gained, or lost, inside the instruction.
+// part is one side of a change: the amount that its vault gained, or lost if gained is false,
+// inside the instruction.
 type part struct {
 	side
 	mintKey  *pubkey.Key
-	decimals int
+	decimals int // none if they are unknown
 	amount   uint64
 	gained   bool
 }
 
-// changes makes the changes of the pool's liquidity in the instruction at a node. If there are
-// none, it returns the reason.
+// changes makes the changes of the pool's liquidity in the instruction at a node. If there is no
+// change, it returns the reason.
 func (w *walk) changes(at int, v *Venue, ins *Instruction, s *Shape) (reason string) {
 	l := &w.ledger
 	call := l.nodes[at].call
@@ -64,7 +65,7 @@ func (w *walk) changes(at int, v *Venue, ins *Instruction, s *Shape) (reason str
 	case len(came)+len(went) == 0:
 		return ReasonNothing
 	case ins.Kind == Rebalance && len(came) > 0 && len(went) > 0:
-		// Of one token more was added, of the other more was removed: a change each.
+		// More of one token was added, and more of the other one was removed: two changes.
 		w.change(at, 0, v, ins, s, pool, only(parts, came[0]), true)
 		w.change(at, 1, v, ins, s, pool, only(parts, went[0]), false)
 	case ins.Kind == Remove && len(came) > 0, ins.Kind != Remove && ins.Kind != Rebalance && len(went) > 0:
@@ -75,8 +76,8 @@ func (w *walk) changes(at int, v *Venue, ins *Instruction, s *Shape) (reason str
 	return ""
 }
 
-// parts returns the sides that the instruction names: both, or one. It returns the reason if an
-// account is missing or not a pool's.
+// parts returns the sides that the instruction names: both, or one. If an account is missing or
+// cannot be a pool's, it returns the reason.
 func (w *walk) parts(at int, s *Shape) (parts []part, reason string) {
 	l := &w.ledger
 	call := l.nodes[at].call
@@ -112,7 +113,7 @@ func (w *walk) parts(at int, s *Shape) (parts []part, reason string) {
 	return parts, ""
 }
 
-// only returns the parts with amounts of one alone.
+// only returns a copy of parts in which all amounts but that of one are 0. one points into parts.
 func only(parts []part, one *part) []part {
 	list := make([]part, len(parts))
 	for i := range parts {
@@ -148,12 +149,13 @@ func (w *walk) change(at, index int, v *Venue, ins *Instruction, s *Shape, pool 
 	}
 	w.verifyChange(m, at, v, parts)
 	if len(parts) == 2 && bytes.Compare(m.GetMintA(), m.GetMintB()) > 0 {
-		turn(m)
+		swapSides(m)
 	}
 	w.out.Liquidity = append(w.out.Liquidity, m)
 }
 
-// held returns what the vault holds after the instruction; nil if it is not the pool's alone.
+// held returns what the vault holds after the instruction. It returns nil if the vault is not the
+// pool's alone, or no balance is reported.
 func (w *walk) held(at int, v *Venue, p *part) *uint64 {
 	if v.SharedVaults {
 		return nil
@@ -162,7 +164,8 @@ func (w *walk) held(at int, v *Venue, p *part) *uint64 {
 	return m.reserve(&w.ledger, at, p.vault)
 }
 
-// shares returns how many tokens of a mint were minted, or burned; nil if no account shows it.
+// shares returns how many tokens of a mint the movements minted, or burned if minted is false; nil
+// if no reported balance shows that they are of the mint.
 func (l *ledger) shares(moved []flow, mint pubkey.Key, minted bool) *uint64 {
 	var sum *uint64
 	for i := range moved {
@@ -172,7 +175,7 @@ func (l *ledger) shares(moved []flow, mint pubkey.Key, minted bool) *uint64 {
 			holder = f.to
 		}
 		if minted != (f.from == none) || minted == (f.to == none) {
-			continue
+			continue // the movement does not mint, or does not burn if minted is false
 		}
 		if b := l.balance(holder); b.known && b.mint == mint {
 			if sum == nil {
@@ -184,8 +187,8 @@ func (l *ledger) shares(moved []flow, mint pubkey.Key, minted bool) *uint64 {
 	return sum
 }
 
-// verifyChange notes which sources agree with the amounts, as verify does for a leg, and the swap
-// fees that the event tells.
+// verifyChange notes which sources agree with the amounts, as verify does for a leg. It also sets
+// the swap fees that the event tells.
 func (w *walk) verifyChange(m *eventspb.LiquidityChange, at int, v *Venue, parts []part) {
 	l := &w.ledger
 	known, settled, said := true, true, true
@@ -229,8 +232,8 @@ func (w *walk) verifyChange(m *eventspb.LiquidityChange, at int, v *Venue, parts
 	}
 }
 
-// says reports whether the event states the amounts. Of one side that the instruction names, the
-// event may be about either.
+// says reports whether the event states the amounts. If the instruction names only one side of the
+// pool, that side may be the event's A or its B.
 func (e *Change) says(parts []part, added bool) bool {
 	if len(parts) == 1 {
 		return e.side(e.A, e.FeesA, e.TaxA, &parts[0], added) || e.side(e.B, e.FeesB, e.TaxB, &parts[0], added)
@@ -238,6 +241,7 @@ func (e *Change) says(parts []part, added bool) bool {
 	return e.side(e.A, e.FeesA, e.TaxA, &parts[0], added) && e.side(e.B, e.FeesB, e.TaxB, &parts[1], added)
 }
 
+// side reports whether the event's amount, fees and tax of one side agree with what moved.
 func (e *Change) side(amount, fees, tax uint64, p *part, added bool) bool {
 	said := amount + fees
 	switch {
@@ -252,8 +256,8 @@ func (e *Change) side(amount, fees, tax uint64, p *part, added bool) bool {
 	}
 }
 
-// turn exchanges the two sides.
-func turn(m *eventspb.LiquidityChange) {
+// swapSides exchanges the two sides.
+func swapSides(m *eventspb.LiquidityChange) {
 	m.MintA, m.MintB = m.MintB, m.MintA
 	m.VaultA, m.VaultB = m.VaultB, m.VaultA
 	m.AmountA, m.AmountB = m.AmountB, m.AmountA

@@ -6,8 +6,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// made is a leg with everything that it points to in one allocation. A leg has some twenty parts;
-// allocating each separately took most of the decoder's time.
+// made is a leg with everything that it points to, in one allocation. A leg has some twenty parts.
+// Allocating each of them separately took most of the decoder's time.
 type made struct {
 	leg       eventspb.SwapLeg
 	position  eventspb.Position

@@ -34,8 +34,8 @@ func (w *walk) create(at int, v *Venue, ins *Instruction, s *Shape) {
 	w.out.Pools = append(w.out.Pools, pool)
 }
 
-// created returns one side of a new pool. What neither an account nor a balance shows is nil; the
-// decimals are known only from a balance.
+// created returns one side of a new pool. A part that neither an account nor a balance shows is
+// nil. Only a balance shows the decimals.
 func (w *walk) created(call *chain.Call, mintPlace, vaultPlace int) (mint, vault []byte, decimals *uint32) {
 	l := &w.ledger
 	if key, ok := l.tx.Account(call, vaultPlace); ok {
@@ -83,7 +83,7 @@ func sortMints(p *eventspb.Pool) {
 	}
 }
 
-// PoolOf returns the pool that a leg shows. It shares the leg's memory.
+// PoolOf returns the pool that a leg shows. The pool shares the leg's memory.
 func PoolOf(leg *eventspb.SwapLeg) *eventspb.Pool {
 	pool := &eventspb.Pool{
 		Position: leg.GetPosition(), BlockTime: leg.GetBlockTime(), Signature: leg.GetSignature(), ProgramId: leg.GetProgramId(), Venue: leg.GetVenue(),

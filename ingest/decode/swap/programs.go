@@ -24,14 +24,14 @@ const (
 type known struct {
 	key   pubkey.Key
 	kind  programKind
-	index int16 // into the decoder's venues or aggregators
+	index int16 // among the decoder's venues or aggregators
 }
 
 // table finds programs by key. It is a hash table with open addressing: every key of every
 // transaction is looked up, and a Go map takes several times as long. The entries are fixed, and
 // the first bytes of their keys are as good as random. Hostile keys cannot add entries.
 type table struct {
-	entries []known // their number is a power of two; isUnknown is free
+	entries []known // their number is a power of two; an entry of kind isUnknown is free
 	mask    uint64
 }
 
@@ -43,7 +43,7 @@ func newTable(all []known) table {
 	}
 	t := table{entries: make([]known, size), mask: uint64(size - 1)}
 	for _, k := range all {
-		i := slot(&k.key) & t.mask
+		i := hash(&k.key) & t.mask
 		for t.entries[i].kind != isUnknown && t.entries[i].key != k.key {
 			i = (i + 1) & t.mask
 		}
@@ -52,7 +52,7 @@ func newTable(all []known) table {
 	return t
 }
 
-func slot(key *pubkey.Key) uint64 {
+func hash(key *pubkey.Key) uint64 {
 	const mix = 0x9e3779b97f4a7c15 // 2^64 / golden ratio: Knuth's multiplicative hash
 	return binary.LittleEndian.Uint64(key[:]) * mix >> 32
 }
@@ -60,7 +60,7 @@ func slot(key *pubkey.Key) uint64 {
 // find returns the entry of a key. If there is none, it returns a free entry, whose kind is
 // isUnknown.
 func (t *table) find(key *pubkey.Key) *known {
-	for i := slot(key) & t.mask; ; i = (i + 1) & t.mask {
+	for i := hash(key) & t.mask; ; i = (i + 1) & t.mask {
 		if k := &t.entries[i]; k.kind == isUnknown || k.key == *key {
 			return k
 		}
@@ -71,10 +71,10 @@ func (t *table) find(key *pubkey.Key) *known {
 type programs struct {
 	found   [maxKeys]*known
 	count   int
-	nothing known // for indexes beyond the keys
+	nothing known // what at returns for indexes beyond the keys
 }
 
-// read looks the keys up and reports whether a venue or an aggregator is among them.
+// read looks up the keys, and reports whether a venue or an aggregator is among them.
 func (p *programs) read(t *table, keys []pubkey.Key) (any bool) {
 	p.count = min(len(keys), maxKeys)
 	for i := range p.count {

@@ -12,8 +12,8 @@ type Aggregator struct {
 	Name string
 	// Program is the program's address, base58.
 	Program string
-	// Hops appends the hops that an event of the program tells of its route. It is nil if no such
-	// event is known.
+	// Hops appends to hops those that an event of the program states. It is nil if no such event is
+	// known.
 	Hops func(data []byte, hops []*eventspb.RouteHop) []*eventspb.RouteHop
 }
 
@@ -33,7 +33,8 @@ func (w *walk) route(at int) int {
 	return none
 }
 
-// routes makes a route of each outermost aggregator instruction that contains legs or tells hops.
+// routes makes a route of each outermost aggregator instruction that contains legs, or whose events
+// tell hops.
 func (w *walk) routes() {
 	l := &w.ledger
 	for i := 0; i < len(l.nodes); i++ {
@@ -46,8 +47,8 @@ func (w *walk) routes() {
 	}
 }
 
-// makeRoute makes the route of the aggregator instruction at a node. There is none if it contains
-// no legs and its events tell no hops.
+// makeRoute makes the route of the aggregator instruction at a node. It makes none if the
+// instruction contains no legs and its events tell no hops.
 func (w *walk) makeRoute(at int) {
 	l := &w.ledger
 	n := &l.nodes[at]
@@ -76,7 +77,7 @@ func (w *walk) makeRoute(at int) {
 	if wallet := w.trader(at, none); wallet < len(l.tx.Keys) {
 		route.Trader = l.tx.Keys[wallet].Bytes()
 	}
-	ends(route)
+	setEnds(route)
 	w.out.Routes = append(w.out.Routes, route)
 }
 
@@ -92,10 +93,11 @@ func (l *ledger) holds(n *node, at int, p *eventspb.Position) bool {
 	return inner >= n.inner && inner < n.inner+n.end-at
 }
 
-// ends sets what went into a route and what came out of it: all that went in of the first hop's
-// mint, and all that came out of the last hop's mint. A split route has several hops of either.
-// What flows back is subtracted.
-func ends(r *eventspb.Route) {
+// setEnds sets what went into a route and what came out of it. The input is the mint that goes into
+// the first hop, and the output the mint that comes out of the last hop. A split route has several
+// hops with the input, or with the output: setEnds adds up their amounts, and subtracts what flows
+// back.
+func setEnds(r *eventspb.Route) {
 	if len(r.GetHops()) == 0 {
 		return
 	}
@@ -119,7 +121,7 @@ func ends(r *eventspb.Route) {
 		r.AmountIn, r.AmountOut = in-min(in, backIn), out-min(out, backOut)
 		return
 	}
-	// A round trip: what the first hop took and the last hop gave.
+	// A round trip, whose input is its output: the amounts of the first and the last hop.
 	r.AmountIn, r.AmountOut = r.GetHops()[0].GetAmountIn(), r.GetHops()[len(r.GetHops())-1].GetAmountOut()
 }
 

@@ -20,7 +20,7 @@ func (l *ledger) settle() {
 			continue
 		}
 		switch {
-		case !b.hasPost: // closed: what it held is not reported
+		case !b.hasPost: // the account was closed: no balance is reported that could be compared
 		case expected == b.post:
 			b.settled = true
 		case expected > b.post && b.token22:
@@ -39,24 +39,24 @@ func (l *ledger) expected(account int) (uint64, bool) {
 	return in - l.out[account], true
 }
 
-// maxMovements is far more than the 64 instructions of a transaction can make. With more, no fees
-// are sought.
+// maxMovements is far more than the 64 instructions of a transaction can make. If there are more,
+// withhold looks for no fees, which bounds its time.
 const maxMovements = 1 << 12
 
-// withhold divides the missing amount into the fees of the movements into the account. It returns
-// false if no rate fits.
-func (l *ledger) withhold(account int, short uint64) bool {
+// withhold divides the amount that is missing in the account's balance into the fees of the
+// movements into the account. It returns false if no rate fits.
+func (l *ledger) withhold(account int, missing uint64) bool {
 	if len(l.flows) > maxMovements {
 		return false
 	}
 	var list []*flow
-	var amounts []uint64 // expected found that their sum fits
+	var amounts []uint64 // their sum fits 64 bits, as expected has found
 	for i := range l.flows {
 		if f := &l.flows[i]; f.to == account && f.fee22 && !f.said {
 			list, amounts = append(list, f), append(amounts, f.amount)
 		}
 	}
-	fees, ok := withheld.Divide(short, amounts)
+	fees, ok := withheld.Divide(missing, amounts)
 	for i, fee := range fees {
 		list[i].fee = fee
 	}

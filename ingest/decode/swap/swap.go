@@ -32,8 +32,8 @@ type Venue struct {
 	Events EventPlace
 	// Event reads one event or log line of the program. It is nil if Events is NoEvents.
 	Event func(data []byte, e *Event) bool
-	// Change reads one event or log line of the program about liquidity. It is nil if none tells
-	// it.
+	// Change reads one event or log line of the program about liquidity. It is nil if the program
+	// writes none.
 	Change func(data []byte, c *Change) bool
 	// SharedVaults means that a vault also holds the tokens of other pools, so its balance is not
 	// the pool's reserve.
@@ -49,11 +49,11 @@ const (
 	Swap Kind = iota
 	// Create makes a pool.
 	Create
-	// Add puts tokens into a pool for a share of it.
+	// Add puts tokens into a pool for a share of the pool.
 	Add
-	// Remove takes them out.
+	// Remove takes tokens out of a pool for a share of the pool.
 	Remove
-	// Rebalance moves a position: of each token it may add or remove.
+	// Rebalance moves a position. It may add or remove each of the two tokens.
 	Rebalance
 )
 
@@ -80,12 +80,13 @@ type Instruction struct {
 	LPMint int
 	// Adds means that a Create also puts in the first liquidity.
 	Adds bool
-	// Idle reports that the instruction, by its data, changes no liquidity. It is nil if each does.
+	// Idle reports from the data whether the instruction changes no liquidity. It is nil if the
+	// instruction always changes liquidity.
 	Idle func(data []byte) bool
 	// Address returns the curve of a mint, for instructions ByEvent without Shapes.
 	Address func(mint pubkey.Key) (pubkey.Key, bool)
-	// ByEvent means that the amounts come from the program's own event, since lamports move without
-	// an instruction (the pump curve). Each event is a leg.
+	// ByEvent means that the amounts come from the program's own events, because lamports move
+	// without an instruction (the pump curve). Each event is a leg.
 	ByEvent bool
 	// QuoteSOL means that a created pool without MintB is quoted in SOL, unless its event says
 	// otherwise.
@@ -95,9 +96,9 @@ type Instruction struct {
 // None stands for an account that an instruction does not have.
 const None = -1
 
-// Shape has the places of one leg's accounts among the instruction's. VaultA and VaultB may be in
-// either order: the transfers tell which one received. VaultB is None where an instruction that
-// adds liquidity names one side of the pool only.
+// Shape has the places of one leg's accounts among the instruction's accounts. VaultA and VaultB
+// may be in either order: the transfers tell which vault received tokens. VaultB is None if an
+// instruction that adds liquidity names only one side of the pool.
 type Shape struct {
 	Pool, VaultA, VaultB int
 	// Owner is the account that pays and signs; None if there is none. In a Create it is the
@@ -133,11 +134,11 @@ type Event struct {
 	In, Out uint64
 	HasOut  bool
 	// InFee and OutFee are fees, of a Token-2022 mint or of the program, that may not pass through
-	// the vaults. Programs differ in whether In includes the one and Out the other. A leg agrees
-	// with the event in either case.
+	// the vaults. Programs differ in whether In includes InFee, and Out includes OutFee. A leg
+	// agrees with the event in either case.
 	InFee, OutFee uint64
-	// Near means that the program counts in shares of a vault. Rounding then makes its amounts
-	// differ from what moved, by at most a unit and a 100,000th.
+	// Near means that the program counts in shares of a vault. Because of rounding, its amounts
+	// then differ from what moved, by at most 1 plus a 100,000th of the amount.
 	Near bool
 	// Paid and Got are what the trader paid and received; 0 if the event does not say.
 	Paid, Got uint64
@@ -146,7 +147,7 @@ type Event struct {
 	Curve Curve
 }
 
-// Curve is what a bonding curve's event says beyond amounts.
+// Curve is what a bonding curve's event says beside the amounts.
 type Curve struct {
 	// Created means that the event is about a new curve and not about a trade.
 	Created bool
@@ -164,35 +165,35 @@ type Curve struct {
 
 // Input is one instruction as Find sees it.
 type Input struct {
-	tx *ledger
-	at int
+	ledger *ledger
+	at     int
 }
 
 // Data returns the instruction's data.
-func (in *Input) Data() []byte { return in.tx.nodes[in.at].call.Data }
+func (in *Input) Data() []byte { return in.ledger.nodes[in.at].call.Data }
 
 // Accounts returns the number of accounts.
-func (in *Input) Accounts() int { return len(in.tx.nodes[in.at].call.Accounts) }
+func (in *Input) Accounts() int { return len(in.ledger.nodes[in.at].call.Accounts) }
 
-// Key returns the i-th account's key; zero if there is none.
+// Key returns the key of the instruction's i-th account; zero if there is none.
 func (in *Input) Key(i int) pubkey.Key {
-	key, _ := in.tx.tx.Account(in.tx.nodes[in.at].call, i)
+	key, _ := in.ledger.tx.Account(in.ledger.nodes[in.at].call, i)
 	return key
 }
 
-// Owner returns the wallet that owns the i-th account, if that is a token account with a balance
-// before or after the transaction; else zero.
+// Owner returns the wallet that owns the i-th account, if the account is a token account with a
+// balance before or after the transaction. Otherwise it returns zero.
 func (in *Input) Owner(i int) pubkey.Key {
-	call := in.tx.nodes[in.at].call
+	call := in.ledger.nodes[in.at].call
 	if i < 0 || i >= len(call.Accounts) {
 		return pubkey.Key{}
 	}
-	return in.tx.balance(int(call.Accounts[i])).owner
+	return in.ledger.balance(int(call.Accounts[i])).owner
 }
 
 // Moved returns how much came into and went out of the i-th account inside the instruction.
 func (in *Input) Moved(i int) (came, went uint64) {
-	s := net(in.tx.inside(in.at), account(in.tx.nodes[in.at].call, i))
+	s := net(in.ledger.inside(in.at), account(in.ledger.nodes[in.at].call, i))
 	return s.in, s.out
 }
 
@@ -200,7 +201,7 @@ func (in *Input) Moved(i int) (came, went uint64) {
 func (in *Input) HasEvent(v *Venue, pool pubkey.Key) bool {
 	var e Event
 	found := false
-	in.tx.events(v, in.at, func(data []byte) bool {
+	in.ledger.events(v, in.at, func(data []byte) bool {
 		e = Event{}
 		found = v.Event(data, &e) && e.Pool == pool
 		return !found
@@ -231,8 +232,8 @@ func (i *Instruction) match(call *chain.Call) bool {
 		(i.DataLength == 0 || len(call.Data) == i.DataLength)
 }
 
-// Tag converts the beginning of an instruction's or event's data from hexadecimal. It returns an
-// empty text if text is malformed; a test checks that no table has one.
+// Tag converts the beginning of an instruction's data from hexadecimal. It returns an empty text if
+// text is malformed. A test checks that no table has a malformed text.
 func Tag(text string) string {
 	raw, err := hex.DecodeString(text)
 	if err != nil {
@@ -241,7 +242,7 @@ func Tag(text string) string {
 	return string(raw)
 }
 
-// Anchor returns an instruction of an Anchor program.
+// Anchor returns an instruction of an Anchor program that swaps. Its tag follows from the name.
 func Anchor(name string, minAccounts int, shapes ...Shape) Instruction {
 	return Instruction{Name: name, Tag: instruction.AnchorTag(name), MinAccounts: minAccounts, Shapes: shapes}
 }

@@ -136,8 +136,8 @@ var extensions = map[extensionKey]extensionSet{
 	},
 }
 
-// ignoredExtensions are the extensions' instructions that change nothing of a mint that the
-// registry has.
+// ignoredExtensions are the extensions' instructions that change nothing that the registry has of a
+// mint.
 var ignoredExtensions = ignoredTable()
 
 func ignoredTable() map[extensionKey]instruction.Ignored {
@@ -147,16 +147,17 @@ func ignoredTable() map[extensionKey]instruction.Ignored {
 			table[extensionKey{number, sub}] = reason
 		}
 	}
-	ignore(instruction.IgnoredTokenAccount, transferFee, 1, 1) // a transfer
-	// Moves withheld fees from token accounts to one account.
+	// TransferCheckedWithFee.
+	ignore(instruction.IgnoredTokenAccount, transferFee, 1, 1)
+	// WithdrawWithheldTokensFromAccounts moves withheld fees from token accounts to one account.
 	ignore(instruction.IgnoredTokenAccount, transferFee, 3, 3)
-	// About confidential token accounts.
+	// All but the first two instructions are about confidential token accounts.
 	ignore(instruction.IgnoredConfidential, confidentialTransfer, 2, 14)
-	// Moves withheld fees from token accounts to one account.
+	// The confidential form of WithdrawWithheldTokensFromAccounts.
 	ignore(instruction.IgnoredConfidential, confidentialTransferFee, 2, 2)
-	// Whether a token account demands memos of transfers.
+	// Enable and Disable set whether a token account demands a memo with each transfer.
 	ignore(instruction.IgnoredTokenAccount, memoTransfer, 0, 1)
-	// What a token account forbids to programs.
+	// Enable and Disable set whether a token account forbids some actions to calling programs.
 	ignore(instruction.IgnoredTokenAccount, cpiGuard, 0, 1)
 	return table
 }

@@ -13,7 +13,8 @@ import (
 type field struct {
 	name string
 	read func(*borsh.Reader) string
-	// also names a second attribute that the program sets to the same value.
+	// also is the name of a second attribute that the program sets to the same value; empty if
+	// there is none.
 	also string
 }
 
@@ -24,10 +25,10 @@ func keyValue(key pubkey.Key) string {
 	return key.String()
 }
 
-// nonZeroKey reads a key; empty if it is all zero, which means none.
+// nonZeroKey reads a key. The value is empty for the zero key, which means none.
 func nonZeroKey(c *borsh.Reader) string { return keyValue(c.Key()) }
 
-// optionKey reads a flag and, if it is 1, a key; else it is empty.
+// optionKey reads a flag and, if it is 1, a key. Otherwise the value is empty.
 func optionKey(c *borsh.Reader) string {
 	key := c.OptionKey()
 	if key == nil {

@@ -17,7 +17,7 @@ import (
 // Numbers of instructions that Token-2022 has and SPL Token does not. Most are prefixes: the second
 // byte is the extension's own number.
 const (
-	closeAccount            = 9 // which closes mints here, too
+	closeAccount            = 9 // SPL Token has it too, but only Token-2022 closes mints with it
 	mintCloseAuthority      = 25
 	transferFee             = 26
 	confidentialTransfer    = 27
@@ -68,7 +68,7 @@ func Decode(v instruction.View) (instruction.Outcome, error) {
 	if err != instruction.ErrUnknown { //nolint:errorlint // compared with the very value that spltoken returns
 		return outcome, err
 	}
-	// The program also tries its own numbers first, then the interfaces' eight-byte discriminators.
+	// As in the program, the discriminators of the interfaces come after the program's own numbers.
 	if outcome, ok, err := tokenmetadata.Decode(v); ok {
 		return outcome, err
 	}
@@ -116,9 +116,9 @@ func decodePermissionedBurn(v instruction.View, checked bool) (instruction.Outco
 }
 
 // decodeCloseAccount returns an event if a mint is closed, which Token-2022 allows for mints
-// without supply. The instruction is the same for token accounts, which Mints.IsOther recognises. A
-// token account whose mint was closed earlier looks like a mint here. That does no harm: the
-// registry has nothing about such an address.
+// without supply. The instruction also closes token accounts, which Mints.IsOther recognises. A
+// token account whose mint was closed earlier looks like a mint here. That does no harm, because
+// the registry has no mint with the address of a token account.
 func decodeCloseAccount(v instruction.View) (instruction.Outcome, error) {
 	account, destination, authority, err := v.Accounts(0, 1, 2)
 	if err != nil {

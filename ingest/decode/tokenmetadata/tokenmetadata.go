@@ -25,7 +25,8 @@ var (
 
 const discriminatorLength = 8
 
-// Decode decodes an instruction of the interface; false if it is not one.
+// Decode decodes an instruction of the interface. It returns false if the instruction is not of the
+// interface.
 func Decode(v instruction.View) (instruction.Outcome, bool, error) {
 	data := v.Data()
 	var decode func(instruction.View, *borsh.Reader) (instruction.Outcome, error)

@@ -111,7 +111,8 @@ func (w *walk) token(call *chain.Call, place Place, is22 bool) {
 	}
 }
 
-// extension reads an instruction that Token-2022 alone has. c is after both numbers.
+// extension reads an instruction that Token-2022 alone has. c reads the data after the two
+// instruction numbers.
 func (w *walk) extension(call *chain.Call, f flow, c *borsh.Reader) {
 	switch [2]byte{call.Data[0], call.Data[1]} {
 	case [2]byte{tagTransferFee, feeTransferChecked}:
@@ -141,9 +142,9 @@ func (w *walk) extension(call *chain.Call, f flow, c *borsh.Reader) {
 	}
 }
 
-// move adds a movement between two of the call's accounts. mint is the place of the mint among
-// them; None if the instruction does not name it. withholds means that a fee is possible, which the
-// instruction does not state.
+// move adds a movement between two accounts. from, to and mint are places among the call's
+// accounts. mint is None if the instruction does not name the mint. withholds means that a fee is
+// possible, which the instruction does not state.
 func (w *walk) move(call *chain.Call, f flow, amount uint64, from, to, mint int, withholds bool) {
 	f.kind, f.amount = Move, amount
 	f.from, f.to, f.authority = w.at(account(call, from)), w.at(account(call, to)), account(call, to+1)
@@ -152,8 +153,8 @@ func (w *walk) move(call *chain.Call, f flow, amount uint64, from, to, mint int,
 	w.add(f, w.key(call, mint))
 }
 
-// add appends a movement and adds it to its accounts. mint is what the instruction names; zero if
-// it names none.
+// add appends a movement, with the mint and the owners of its accounts. mint is the mint that the
+// instruction names; zero if it names none.
 func (w *walk) add(f flow, mint pubkey.Key) {
 	if f.from == None && f.to == None {
 		return // the accounts are beyond the keys
@@ -185,7 +186,7 @@ func (w *walk) mintOf(f *flow, named pubkey.Key) pubkey.Key {
 	return pubkey.Key{}
 }
 
-// learn notes the mint of an account of which nothing else tells it.
+// learn notes the mint of an account, if the mint is not known yet.
 func (w *walk) learn(at int, mint pubkey.Key) {
 	if l := &w.lives[at]; l.mint == (pubkey.Key{}) {
 		l.mint = mint
@@ -208,8 +209,9 @@ func (w *walk) initialize(call *chain.Call, f flow, owner pubkey.Key) {
 	w.add(f, mint)
 }
 
-// associated reads a call of the associated-token program. What it calls is read too, if the source
-// has it; a source without it still tells mint and owner here.
+// associated reads a call of the associated-token program. It opens the account that the call
+// creates. The instructions that the program calls are read too. If the source lacks them, the call
+// itself tells mint and owner.
 func (w *walk) associated(call *chain.Call) {
 	creates := len(call.Data) == 0 || call.Data[0] <= 1 // Create, CreateIdempotent
 	if at := account(call, 1); creates && w.isKey(at) && w.current[at] == None {
@@ -217,7 +219,7 @@ func (w *walk) associated(call *chain.Call) {
 	}
 }
 
-// setOwner notes the new owner of an account, for whom nobody may spend.
+// setOwner notes the new owner of an account. The program then revokes the delegate.
 func (w *walk) setOwner(call *chain.Call, place Place, c *borsh.Reader) {
 	if kind, next := c.U8(), c.OptionKey(); kind == authorityOwner && next != nil && c.Err() == nil {
 		if at := w.at(account(call, 0)); at != None {
@@ -227,20 +229,21 @@ func (w *walk) setOwner(call *chain.Call, place Place, c *borsh.Reader) {
 	}
 }
 
-// closeAccount ends the life of an account. Wrapped SOL is paid out with the rent.
+// closeAccount ends the life of an account. It adds a movement if the account has wrapped SOL,
+// which is paid out together with the rent.
 func (w *walk) closeAccount(call *chain.Call, f flow) {
 	account, to := account(call, 0), account(call, 1)
 	w.lamports.unclear(to)
 	w.lamports.closed(account)
 	if !w.isKey(account) || w.current[account] == None {
-		return // not a token account: a mint, or one that the source does not tell
+		return // a mint, or a token account that the source does not tell
 	}
 	at := w.current[account]
 	if isNative(&w.lives[at].mint) {
 		f.kind, f.from, f.known = Close, at, false
 		w.add(f, pubkey.Key{})
 	}
-	w.shut(at)
+	w.endLife(at)
 }
 
 // sync adds the lamports that came in since the account was opened or synced.
@@ -250,7 +253,7 @@ func (w *walk) sync(call *chain.Call, f flow) {
 	w.add(f, pubkey.Key{})
 }
 
-// unwrap pays an amount out, or all of it.
+// unwrap reads UnwrapLamports, which pays out an amount, or all if it states none.
 func (w *walk) unwrap(call *chain.Call, f flow, c *borsh.Reader) {
 	w.lamports.unclear(account(call, 1))
 	f.kind, f.from, f.authority = Unwrap, w.at(account(call, 0)), account(call, 2)

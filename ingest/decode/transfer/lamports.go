@@ -22,13 +22,14 @@ const (
 // ACCOUNT_STORAGE_OVERHEAD.
 const accountOverhead = 128
 
-// lamports are what the system program's instructions put into the transaction's accounts since
-// they were opened or synced. Programs can also move lamports without an instruction, so this is
-// only a hint.
+// lamports are what the system program's instructions have put into each account of the
+// transaction since the account was opened or synced. Programs can also move lamports without an
+// instruction, so the amounts are only hints.
 type lamports struct {
 	accounts [maxKeys]struct {
 		in uint64
-		// space is the data's length of an account that this transaction created; 0 if it did not.
+		// space is the length of the account's data, if this transaction created the account; 0 if
+		// it did not.
 		space uint64
 		// unclear means that lamports of an unknown amount came in or went out.
 		unclear bool
@@ -45,7 +46,7 @@ func (l *lamports) system(call *chain.Call) {
 	case systemCreate:
 		l.create(account(call, 1), c.U64(), c.U64())
 	case systemCreatePrefund:
-		// It adds to lamports that are unknown.
+		// CreateAccountAllowPrefund adds to lamports that are unknown.
 		l.unclear(account(call, 0))
 	case systemCreateWithSeed:
 		skipSeed(c)
@@ -91,7 +92,8 @@ func (l *lamports) closed(account int) {
 	}
 }
 
-// opened returns what a new account has above its rent.
+// opened returns what a new account has above its rent, and sets its lamports to 0. It returns
+// false if the amount is not known.
 func (l *lamports) opened(account int, rent uint64) (uint64, bool) {
 	if account < 0 {
 		return 0, false
@@ -102,7 +104,9 @@ func (l *lamports) opened(account int, rent uint64) (uint64, bool) {
 	return a.in - reserve, a.space > 0 && !a.unclear && rent > 0 && a.in >= reserve
 }
 
-// synced returns what came in. None at all is more likely to have come without an instruction.
+// synced returns what came into an account, and sets its lamports to 0. It returns false if the
+// amount is not known. An amount of 0 counts as not known: lamports probably came without an
+// instruction, because otherwise there would be no reason to sync.
 func (l *lamports) synced(account int) (uint64, bool) {
 	if account < 0 {
 		return 0, false
@@ -128,13 +132,15 @@ func Rent(transactions []chain.Transaction) uint64 {
 	return 0
 }
 
+// rentOf returns the rent that a transaction shows, or 0. It looks at accounts that the
+// associated-token program creates by its inner instructions.
 func rentOf(tx *chain.Transaction) uint64 {
 	if tx.Failed || tx.Vote || !slices.Contains(tx.Keys, associatedProgram) {
 		return 0
 	}
 	for i := range tx.Instructions {
 		outer := &tx.Instructions[i]
-		parent := &outer.Call
+		parent := &outer.Call // the outer call, or the last call of the associated-token program
 		for j := range outer.Inner {
 			call := &outer.Inner[j]
 			if program, _ := tx.Program(call); program == associatedProgram {
@@ -152,7 +158,8 @@ func rentOf(tx *chain.Transaction) uint64 {
 	return 0
 }
 
-// created returns the rent of a CreateAccount, if its lamports are a whole number a byte.
+// created returns the rent that a CreateAccount shows, in lamports a byte. It returns 0 for any
+// other call, or if the lamports are not a multiple of the bytes.
 func created(tx *chain.Transaction, call *chain.Call) uint64 {
 	program, ok := tx.Program(call)
 	if !ok || program != systemProgram || len(call.Data) < 20 || binary.LittleEndian.Uint32(call.Data) != systemCreate {

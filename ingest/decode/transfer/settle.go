@@ -6,9 +6,10 @@ import (
 	"github.com/mintlake/mintlake/ingest/decode/withheld"
 )
 
-// settle finds the amounts and fees that instructions do not state. A balance before, the movements
-// and a balance after are an equation: it gives one unknown amount, or one unknown fee. settle
-// returns how many accounts the movements do not explain.
+// settle finds the amounts and fees that instructions do not state. The balance of an account
+// before, plus its movements, is its balance after. This equation gives one unknown amount, or the
+// sum of the unknown fees. settle returns how many accounts have balances that the movements do not
+// explain.
 func (w *walk) settle() (unexplained int) {
 	w.sum()
 	if len(w.flows) > maxMovements {
@@ -25,11 +26,12 @@ func (w *walk) settle() (unexplained int) {
 	return unexplained
 }
 
-// maxMovements is more than transactions make. With more, nothing is sought that is not stated:
-// that takes time for each account and movement.
+// maxMovements is more than transactions make. If there are more, settle looks for nothing that is
+// not stated, because its time grows with the product of accounts and movements.
 const maxMovements = 1 << 12
 
-// sum adds the movements to their accounts.
+// sum adds the known amounts to the sums of their accounts, and counts the unknown amounts and fees
+// of each account.
 func (w *walk) sum() {
 	for i := range w.flows {
 		f := &w.flows[i]
@@ -65,7 +67,8 @@ func (w *walk) count(f *flow) {
 	}
 }
 
-// takeHints takes what the lamports tell, if an account has several unknown amounts.
+// takeHints sets the unknown amounts of an account's movements to their hints. The caller does this
+// if several amounts are unknown, so that solve cannot find them.
 func (w *walk) takeHints(at int) {
 	for i := range w.flows {
 		if f := &w.flows[i]; (f.from == at || f.to == at) && !f.known && f.hinted {
@@ -76,8 +79,8 @@ func (w *walk) takeHints(at int) {
 	}
 }
 
-// solve finds what is unknown of one account, and leaves unknown what it cannot tell. It returns
-// false if the movements do not lead to the account's balance.
+// solve finds an unknown amount, or unknown fees, of one account. It leaves unknown what it cannot
+// tell. It returns false if the movements do not lead to the account's balance.
 func (w *walk) solve(at int) bool {
 	l := &w.lives[at]
 	have, carry := bits.Add64(l.start, l.in, 0)
@@ -100,8 +103,9 @@ func (w *walk) solve(at int) bool {
 	}
 }
 
-// fill sets the one unknown amount of an account. It returns false if the movement goes the other
-// way.
+// fill sets the one unknown amount of an account to the difference of have and need. have is the
+// balance at the start plus what is known to come in. need is the balance at the end plus what is
+// known to go out. fill returns false if the movement goes the other way.
 func (w *walk) fill(at int, have, need uint64) bool {
 	for i := range w.flows {
 		f := &w.flows[i]
@@ -118,7 +122,8 @@ func (w *walk) fill(at int, have, need uint64) bool {
 	return false
 }
 
-// forget takes back amounts that only hints told. It returns false if there are none.
+// forget makes the amounts of an account that only hints told unknown again, because hints may be
+// wrong. It returns false if there are no such amounts.
 func (w *walk) forget(at int) (any bool) {
 	for i := range w.flows {
 		if f := &w.flows[i]; f.hinted && f.known && (f.from == at || f.to == at) {
@@ -138,15 +143,15 @@ func (w *walk) unstated(at int) (list []*flow) {
 	return list
 }
 
-// withhold divides what is missing into the fees of the movements into the account. It returns
-// false if none fit.
-func (w *walk) withhold(at int, short uint64) bool {
+// withhold divides the amount that is missing in the account's balance into the fees of the
+// movements into the account. It returns false if no fees fit.
+func (w *walk) withhold(at int, missing uint64) bool {
 	list := w.unstated(at)
 	amounts := make([]uint64, len(list))
 	for i, f := range list {
-		amounts[i] = f.amount // solve found that their sum fits
+		amounts[i] = f.amount // their sum fits 64 bits, as solve has found
 	}
-	fees, ok := withheld.Divide(short, amounts)
+	fees, ok := withheld.Divide(missing, amounts)
 	for i, fee := range fees {
 		list[i].fee, list[i].feeKnown = fee, true
 	}

@@ -22,13 +22,13 @@ const (
 	Approved
 	// Revoked is Revoke, and SetAuthority of the owner.
 	Revoked
-	// Spent means that Delegate, who is not the owner, moved Amount out of the account. Whether the
-	// account let them depends on what was approved before: a multisignature's or the mint's
-	// permanent delegate can do so too.
+	// Spent means that Delegate, who is not the owner, moved Amount out of the account. Delegate
+	// need not be the account's delegate, because the mint's permanent delegate can move tokens
+	// too. What was approved before tells whether it is.
 	Spent
-	// Unclear means that from here on the instructions do not tell how much a delegate may spend:
-	// the owner was approved, whose transfers then count as the delegate's, or the amount that
-	// somebody spent is not known.
+	// Unclear means that from here on the instructions do not tell how much a delegate may spend.
+	// Either the owner was approved, so that the owner's transfers count as a delegate's, or
+	// somebody spent an amount that is not known.
 	Unclear
 )
 
@@ -88,7 +88,7 @@ func (w *walk) state(call *chain.Call, place Place, c *borsh.Reader) {
 func (w *walk) approve(place Place, at int, delegate pubkey.Key, c *borsh.Reader) {
 	amount := c.U64()
 	switch {
-	case c.Err() != nil: // it cannot have succeeded
+	case c.Err() != nil: // malformed: the instruction cannot have succeeded
 	case delegate.IsZero() || delegate == w.lives[at].owner:
 		w.note(place, Unclear, at, pubkey.Key{}, 0)
 	default:
@@ -106,26 +106,26 @@ func (w *walk) wasClosed(account int) bool {
 	return false
 }
 
-// spend notes the movements that not the owner made. Their amounts must be settled. A movement from
-// an account to itself spends nothing: process_transfer of both programs leaves delegates as they
-// are.
+// spend notes the movements that somebody other than the owner made. settle must have run before,
+// because spend needs the amounts. A movement from an account to itself spends nothing:
+// process_transfer of both programs leaves delegates as they are.
 func (w *walk) spend() {
 	for i := range w.flows {
 		f := &w.flows[i]
 		if f.from == None || f.from == f.to || !w.isKey(f.authority) {
 			continue
 		}
-		switch by := w.tx.Keys[f.authority]; {
-		case by == f.fromOwner:
+		switch mover := w.tx.Keys[f.authority]; {
+		case mover == f.fromOwner:
 		case f.known:
-			w.note(f.place, Spent, f.from, by, f.amount)
+			w.note(f.place, Spent, f.from, mover, f.amount)
 		default:
 			w.note(f.place, Unclear, f.from, pubkey.Key{}, 0)
 		}
 	}
 }
 
-// states returns what was found.
+// states returns all changes of accounts beside their balances.
 func (w *walk) states() []StateChange {
 	w.spend()
 	if len(w.noted) == 0 {

@@ -85,7 +85,8 @@ type Result struct {
 	Transfers []Transfer
 	// States are the changes of accounts beside their balances.
 	States []StateChange
-	// Unexplained counts the accounts whose balance the transfers do not lead to.
+	// Unexplained counts the accounts whose balance after the transaction is not what the transfers
+	// lead to.
 	Unexplained int
 }
 

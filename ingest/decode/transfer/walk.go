@@ -42,14 +42,15 @@ type flow struct {
 	kind     Kind
 	mint     pubkey.Key
 	from, to int
-	// fromOwner and toOwner are the owners of that moment.
+	// fromOwner and toOwner are the owners of the accounts at the time of the movement.
 	fromOwner, toOwner pubkey.Key
-	// authority is the place among the keys of who moved the tokens; None if the instruction needs
-	// the owner.
+	// authority is the index among the keys of the account that signed for the movement; None for
+	// kinds that no delegate can make.
 	authority int
 	amount    uint64
 	known     bool
-	// hint is the amount that the lamports tell, which are not always complete.
+	// hint is the amount that the lamports tell, if hinted. Not all lamports come by instructions,
+	// so it may be wrong.
 	hint   uint64
 	hinted bool
 	fee    uint64
@@ -57,21 +58,22 @@ type flow struct {
 	feeKnown bool
 }
 
-// walk reads one transaction. It is reused for others.
+// walk reads one transaction. It is reused for other transactions.
 type walk struct {
 	tx       *chain.Transaction
 	rent     uint64
 	programs [maxKeys]program
 	lives    []life
-	// current is each account's life, by the account's index; None if it has none.
+	// current has the index of each account's present life, by the account's index; None if the
+	// account has no life now.
 	current  [maxKeys]int
 	flows    []flow
 	lamports lamports
 	noted    []noted
 }
 
-// begin prepares the walk for a transaction. It returns false if no token program is among its
-// keys.
+// begin prepares the walk for a transaction. It returns false if the transaction names no token
+// program.
 func (w *walk) begin(tx *chain.Transaction, rent uint64) bool {
 	any := false
 	for i := range tx.Keys[:min(len(tx.Keys), maxKeys)] {
@@ -91,7 +93,7 @@ func (w *walk) begin(tx *chain.Transaction, rent uint64) bool {
 	for i := range tx.PreBalances {
 		b := &tx.PreBalances[i]
 		if b.AccountIndex >= 0 && b.AccountIndex < maxKeys {
-			w.live(b.AccountIndex, life{mint: b.Mint, owner: b.Owner, start: b.Amount, started: true})
+			w.startLife(b.AccountIndex, life{mint: b.Mint, owner: b.Owner, start: b.Amount, started: true})
 		}
 	}
 	return true
@@ -141,7 +143,7 @@ func (w *walk) call(call *chain.Call, place Place) {
 	}
 }
 
-// transfers returns what was found.
+// transfers returns all movements.
 func (w *walk) transfers() []Transfer {
 	if len(w.flows) == 0 {
 		return nil

@@ -7,8 +7,9 @@ import "github.com/mintlake/mintlake/ingest/decode/swap"
 // Layouts: the program's IDL (sevenlabs-hq/carbon heaven-decoder): four programs, pool, user,
 // mints, the user's accounts, vaults. Amounts: transfers into and out of the vaults; checked by
 // balances.
-// Inside the swap, the transfer fees of its tokens are withdrawn to where they came from. The
-// vaults hold the tokens of many pools, so legs have no reserves.
+//
+// Inside the swap, the program withdraws the withheld transfer fees of a token account into the
+// same account. The vaults hold the tokens of many pools, so legs have no reserves.
 func heaven() swap.Venue {
 	trade := swap.Shape{Pool: 4, VaultA: 10, VaultB: 11, Owner: 5, MintA: 6, MintB: 7}
 	return swap.Venue{

@@ -5,8 +5,8 @@ import "github.com/mintlake/mintlake/ingest/decode/swap"
 // mercurial reads Mercurial's stable pools of two to four tokens.
 //
 // Layouts: seen in mainnet transactions: pool, token program, authority, user, the vaults, source,
-// destination. Amounts: transfers into and out of the vaults; checked by balances.
-// The transfers show which two of the vaults trade.
+// destination. Amounts: transfers into and out of the vaults; checked by balances. Only the
+// transfers show which two of the vaults trade.
 func mercurial() swap.Venue {
 	return swap.Venue{
 		Name: "mercurial", Program: "MERLuDFBMmsHnsBPZw2sDQZHvXFMwp8EdjudcU2HKky",

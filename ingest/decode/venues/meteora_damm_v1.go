@@ -35,14 +35,15 @@ func meteoraDAMMv1() swap.Venue {
 }
 
 // meteoraDAMMv1Create returns an instruction that creates a pool and puts in the first liquidity.
-// mint and vault are each the place of the first of two; the liquidity tokens' mint is before them.
+// mint is the place of the first of the pool's two mints, and vault that of the first of its two
+// vaults. The mint of the liquidity tokens is one place before mint.
 func meteoraDAMMv1Create(name string, accounts, mint, vault, payer int) swap.Instruction {
 	return swap.Funded(name, accounts, mint-1, swap.Shape{Pool: 0, VaultA: vault, VaultB: vault + 1, Owner: payer, MintA: mint, MintB: mint + 1})
 }
 
-// meteoraDAMMv1Event reads Swap: amounts in and out, then the trade, protocol and host fees. It
-// names no pool. The protocol's fee does not pass through the vault. The amounts are changes of the
-// pool's share of the vaults, which is rounded, so they are only near to what moved.
+// meteoraDAMMv1Event reads Swap: amounts in and out, then the trade, protocol and host fees. The
+// event names no pool. The protocol's fee does not pass through the vault. The event counts in
+// shares of the vaults, which are rounded, so its amounts are only near to what moved.
 func meteoraDAMMv1Event(data []byte, e *swap.Event) bool {
 	const tag = "\x51\x6c\xe3\xbe\xcd\xd0\x0a\xc4"
 	if !instruction.HasTag(data, tag) || len(data) < 8+5*8 {
@@ -56,7 +57,7 @@ func meteoraDAMMv1Event(data []byte, e *swap.Event) bool {
 }
 
 // meteoraDAMMv1Change reads AddLiquidity, RemoveLiquidity and BootstrapLiquidity: liquidity tokens,
-// amounts. They are near to what moved, as those of Swap.
+// amounts. As in Swap, the amounts are only near to what moved.
 func meteoraDAMMv1Change(data []byte, c *swap.Change) bool {
 	const (
 		added        = "\x1f\x5e\x7d\x5a\xe3\x34\x3d\xba"

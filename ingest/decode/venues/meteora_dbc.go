@@ -12,8 +12,8 @@ import (
 func meteoraDBC() swap.Venue {
 	trade := swap.Shape{Pool: 2, VaultA: 5, VaultB: 6, Owner: 9, MintA: 7, MintB: 8}
 	create := swap.Shape{Pool: 5, VaultA: 6, VaultB: 7, Owner: 2, MintA: 3, MintB: 4}
-	// Creations have the same first accounts. Those of later versions are not published with all
-	// of theirs, so only the ones that are read must be there.
+	// All instructions that create a pool have the same first accounts. Of later versions, not all
+	// accounts are published, so these instructions need only the accounts that are read.
 	const read = 8
 	return swap.Venue{
 		Name: "meteora_dbc", Program: "dbcij3LWUppWqq96dh6gJWwBifmcGfLSB5D4DuSMaqN", Events: swap.SelfCall, Event: meteoraDBCEvent,

@@ -32,8 +32,9 @@ func meteoraDLMM() swap.Venue {
 	return v
 }
 
-// meteoraDLMMLiquidity returns the instructions that add and remove liquidity. The first forms name
-// two arrays of bins before the sender. Those for one side name one reserve.
+// meteoraDLMMLiquidity returns the instructions that add and remove liquidity. Those without a 2 at
+// the end of the name, except rebalance_liquidity, name two arrays of bins before the sender. The
+// instructions for one side of a pool name one reserve.
 func meteoraDLMMLiquidity() []swap.Instruction {
 	both := func(sender int) swap.Shape {
 		return swap.Shape{Pool: 1, VaultA: 5, VaultB: 6, Owner: sender, MintA: 7, MintB: 8}

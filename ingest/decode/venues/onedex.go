@@ -4,10 +4,10 @@ import "github.com/mintlake/mintlake/ingest/decode/swap"
 
 // oneDEX reads 1DEX.
 //
-// Layouts: seen in mainnet transactions: state, pool, its authority, vaults in and out, user, the
-// user's accounts, fee accounts. Amounts: transfers into and out of the vaults; checked by
-// balances. Fees leave the input vault again. A leg's amount_in is all that the vault received, so
-// it includes them.
+// Layouts: seen in mainnet transactions: state, pool, the pool's authority, vaults in and out,
+// user, the user's accounts, fee accounts. Amounts: transfers into and out of the vaults; checked
+// by balances. A leg's amount_in is all that the input vault received. It includes the fees, which
+// leave that vault again.
 func oneDEX() swap.Venue {
 	return swap.Venue{
 		Name: "onedex", Program: "DEXYosS6oEGvk8uCDayvwEZz4qEyDJRf9nFgYCaqPMTm",

@@ -13,7 +13,7 @@ func proprietary() []swap.Venue {
 	return []swap.Venue{
 		proprietaryVenue("solfi", "SoLFiHG9TfgtdUXUjWAxi3LtvYuFyDLVhBWxdMZxyCe", proprietaryForm("07", 8, proprietaryPlaces(1, 2, 3, 0))),
 		proprietaryVenue("solfi_v2", "SV2EYYJyRz2YhfXwXnhNAevDEui5Q6yrfyo13WtupPF", proprietaryForm("07", 13, proprietaryPlaces(1, 4, 5, 0))),
-		// its data is scrambled
+		// The data is scrambled, so there is no tag: any data matches.
 		proprietaryVenue("humidifi", "9H6tua7jkLhdm3w8BvgpTn5LZNU7g4ZynDmCiNN3q6Rp", proprietaryForm("", 9, proprietaryPlaces(1, 2, 3, 0))),
 		proprietaryVenue("zerofi", "ZERor4xhbUycZ6gb9ntrhqscUcZmAbQDjEAtCf4hbZY", proprietaryForm("06", 10, proprietaryPlaces(0, 2, 4, 7))),
 		proprietaryVenue("goonfi_v2", "goonuddtQRrWqqn5nFyczVKaie28f3kDkHWkHtURSLE", proprietaryForm("01", 13, proprietaryPlaces(1, 4, 5, 0))),

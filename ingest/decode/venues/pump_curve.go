@@ -15,10 +15,10 @@ const pumpCurveProgram = "6EF8rrecthR5Dkzon8Nwu78hRvfCKubJ14M5uBEwF6P"
 // pumpCurve reads pump.fun's bonding curve (pump).
 //
 // Layouts: pump-fun/pump-public-docs idl/pump.json, docs/instructions/TRADE_V3.md and
-// MULTI_HOP_SWAP.md (October 2026). Amounts: those of the program's TradeEvent, a call to itself,
-// without fees, since lamports leave a curve without an instruction. They are checked by the
-// token's transfer, by the buyer's transfer of lamports, and by the curve's lamports and token
-// balance.
+// MULTI_HOP_SWAP.md (October 2026). Amounts: those of the program's TradeEvent, a call to itself.
+// They are without fees. Transfers do not give them, because lamports leave a curve without an
+// instruction. They are checked by the token's transfer, by the buyer's transfer of lamports, and
+// by the curve's lamports and token balance.
 func pumpCurve() swap.Venue {
 	const none = swap.None
 	first := swap.Shape{Pool: 3, VaultA: 4, VaultB: none, Owner: 6, MintA: 2, MintB: none}
@@ -109,8 +109,8 @@ func pumpCurveEvent(data []byte, e *swap.Event) bool {
 
 // pumpCurveAppended reads what newer builds append after the instruction's name: mayhem, cashback
 // (rate and amount), buyback (rate and amount) and shareholders. If the curve is quoted in a token,
-// its mint, amount and reserves follow: then quote becomes that amount. It returns the amount of
-// the buyback.
+// the quote's mint, amount and reserves follow, and pumpCurveAppended sets quote to that amount. It
+// returns the amount of the buyback.
 func pumpCurveAppended(data []byte, e *swap.Event, quote *uint64) (buyback uint64) {
 	const shareholder = 32 + 2
 	at, ok := pumpCurveText(data, pumpCurveIxName)

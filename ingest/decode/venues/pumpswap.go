@@ -15,7 +15,7 @@ const pumpSwapName = "pumpswap"
 // Layouts: pump-fun/pump-public-docs idl/pump_amm.json, docs/instructions/PUMP_SWAP_TRADE_V2.md and
 // MULTI_HOP_SWAP.md (October 2026). Amounts: transfers into and out of the pool's vaults; checked
 // by balances and by the program's BuyEvent and SellEvent, which are calls to itself. On a sale all
-// fees leave the quote vault. On a purchase the buyer pays them directly, except in version 2,
+// fees leave the quote vault. On a purchase the buyer pays all fees directly, except in version 2,
 // which keeps the protocol's and the creator's fee in the vault.
 func pumpSwap() swap.Venue {
 	trade := swap.Shape{Pool: 0, VaultA: 7, VaultB: 8, Owner: 1, MintA: 3, MintB: 4}
@@ -36,7 +36,7 @@ func pumpSwap() swap.Venue {
 			swap.Funded("create_pool", 18, 5, shares),
 		},
 	}
-	asked := v // pumpSwapHops reads the pools' events with it
+	asked := v // a copy for pumpSwapHops, which needs the venue to read the pools' events
 	for i := range v.Instructions {
 		if v.Instructions[i].Name == route.Name {
 			v.Instructions[i].Find = func(in *swap.Input, shapes []swap.Shape) []swap.Shape { return pumpSwapHops(in, &asked, shapes) }
@@ -46,8 +46,8 @@ func pumpSwap() swap.Venue {
 }
 
 // pumpSwapHops finds the pools of multi_hop_swap. After sixteen fixed accounts there are five for
-// each hop: mints, pool, vaults. A hop over a bonding curve looks the same, but belongs to the
-// curve's program. Only a pool's hop has an event of this program.
+// each hop: two mints, pool, two vaults. A hop over a bonding curve has the same accounts, but is a
+// trade of the curve's program. Only a hop over a pool has an event of this program.
 func pumpSwapHops(in *swap.Input, v *swap.Venue, shapes []swap.Shape) []swap.Shape {
 	const first, group = 16, 5
 	for i := first; i+group <= in.Accounts(); i += group {
@@ -70,8 +70,9 @@ const (
 	pumpSwapCoinFee    = pumpSwapRecipient + 3*32 + 8
 	pumpSwapBuyLength  = pumpSwapCoinFee + 8
 	pumpSwapSellLength = pumpSwapCoinFee + 8
-	// After the creator's fee, a purchase has track_volume, four numbers, min_base_amount_out,
-	// ix_name, cashback (two) and buyback (two). A sale has cashback and buyback.
+	// After the creator's fee, BuyEvent has track_volume, four numbers, min_base_amount_out,
+	// ix_name, cashback and buyback. SellEvent has cashback and buyback. Cashback and buyback are a
+	// rate and an amount each.
 	pumpSwapAfterSale = pumpSwapCoinFee + 8
 )
 

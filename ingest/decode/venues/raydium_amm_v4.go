@@ -12,7 +12,8 @@ import (
 // transfers into and out of the coin and pc vaults; checked by balances and by ray_log, which a
 // node may have cut off. SPL Token only.
 func raydiumAMMv4() swap.Venue {
-	// The target orders may be left out. All accounts after them then move up.
+	// The account of the target orders may be left out. All accounts after it are then one place
+	// lower.
 	full := swap.Shape{Pool: 1, VaultA: 5, VaultB: 6, Owner: 17, MintA: swap.None, MintB: swap.None}
 	short := swap.Shape{Pool: 1, VaultA: 4, VaultB: 5, Owner: 16, MintA: swap.None, MintB: swap.None}
 	second := swap.Shape{Pool: 1, VaultA: 3, VaultB: 4, Owner: 7, MintA: swap.None, MintB: swap.None}
@@ -29,7 +30,7 @@ func raydiumAMMv4() swap.Venue {
 			{Name: "deposit", Kind: swap.Add, Tag: swap.Tag("03"), MinAccounts: 13, LPMint: 5, Shapes: []swap.Shape{
 				{Pool: 1, VaultA: 6, VaultB: 7, Owner: 12, MintA: swap.None, MintB: swap.None},
 			}},
-			// Earlier forms name two more accounts before the market's.
+			// The earlier form names two more accounts before the market.
 			{Name: "withdraw", Kind: swap.Remove, Tag: swap.Tag("04"), MinAccounts: 22, LPMint: 5, Shapes: []swap.Shape{
 				{Pool: 1, VaultA: 6, VaultB: 7, Owner: 18, MintA: swap.None, MintB: swap.None},
 			}},
@@ -80,10 +81,10 @@ func raydiumAMMv4Change(data []byte, c *swap.Change) bool {
 		initialized, deposited, withdrawn = 0, 1, 2
 		// InitLog: type, time, two decimals, two lot sizes, pc_amount, coin_amount, market.
 		initPC, initLength = 1 + 8 + 2 + 2*8, 1 + 8 + 2 + 4*8 + 32
-		// DepositLog: type, three inputs, three of the pool, two u128, deduct_coin, deduct_pc,
-		// mint_lp.
+		// DepositLog: type, three inputs, three numbers of the pool, two u128, deduct_coin,
+		// deduct_pc, mint_lp.
 		depositCoin, depositLength = 1 + 6*8 + 2*16, 1 + 9*8 + 2*16
-		// WithdrawLog: type, two inputs, three of the pool, two u128, out_coin, out_pc.
+		// WithdrawLog: type, two inputs, three numbers of the pool, two u128, out_coin, out_pc.
 		withdrawCoin, withdrawLength = 1 + 5*8 + 2*16, 1 + 7*8 + 2*16
 	)
 	if len(data) == 0 {
@@ -102,7 +103,7 @@ func raydiumAMMv4Change(data []byte, c *swap.Change) bool {
 	}
 	c.A, _ = swap.U64(data, at)
 	c.B, _ = swap.U64(data, at+8)
-	if data[0] == initialized {
+	if data[0] == initialized { // pc comes before coin
 		c.A, c.B = c.B, c.A
 	}
 	return true

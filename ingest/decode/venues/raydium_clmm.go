@@ -81,8 +81,8 @@ func raydiumCLMMEvent(data []byte, e *swap.Event) bool {
 	return true
 }
 
-// raydiumCLMMRemove returns an instruction that removes liquidity. One that removes none collects
-// the position's fees.
+// raydiumCLMMRemove returns an instruction that removes liquidity. If its data says to remove no
+// liquidity, the instruction only collects the position's fees, and is idle.
 func raydiumCLMMRemove(name string, accounts int, shape swap.Shape) swap.Instruction {
 	ins := swap.AnchorLiquidity(name, swap.Remove, accounts, 0, shape)
 	ins.Idle = func(data []byte) bool {

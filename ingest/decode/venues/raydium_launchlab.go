@@ -10,8 +10,8 @@ import (
 //
 // Layouts: the program's IDL (raydium-io/raydium-idl raydium_launchpad). Amounts: transfers into
 // and out of the vaults; checked by balances and by the program's TradeEvent, a call to itself. The
-// fees of a sale leave the quote vault in addition to the amount. Those of a purchase may stay in
-// the vault, or not pass through it.
+// fees of a sale leave the quote vault in addition to the amount. The fees of a purchase may stay
+// in the vault, or not pass through it.
 func raydiumLaunchLab() swap.Venue {
 	trade := []swap.Shape{{Pool: 4, VaultA: 7, VaultB: 8, Owner: 0, MintA: 9, MintB: 10}}
 	create := []swap.Shape{{Pool: 5, VaultA: 8, VaultB: 9, Owner: 1, MintA: 6, MintB: 7}}

@@ -10,7 +10,7 @@ import "github.com/mintlake/mintlake/ingest/decode/swap"
 // amount_out includes it.
 func saber() swap.Venue {
 	const length = 1 + 2*8 // tag, amount in, least amount out
-	const three = 1 + 3*8  // tag, liquidity tokens or amounts, two limits
+	const three = 1 + 3*8  // tag, and three numbers: amounts, liquidity tokens or limits
 	return swap.Venue{
 		Name: "saber", Program: "SSwpkEEcbUqx4vtoEByFjSkhKdCT862DNVb52nZg1UZ",
 		Instructions: []swap.Instruction{

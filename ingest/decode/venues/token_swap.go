@@ -17,7 +17,7 @@ func tokenSwap() []swap.Venue {
 
 func tokenSwapVenue(name, program string) swap.Venue {
 	const length = 1 + 2*8 // tag, amount in, least amount out
-	const three = 1 + 3*8  // tag, liquidity tokens, two limits
+	const three = 1 + 3*8  // tag, and three numbers: liquidity tokens, two limits
 	return swap.Venue{
 		Name: name, Program: program,
 		Instructions: []swap.Instruction{
@@ -32,8 +32,9 @@ func tokenSwapVenue(name, program string) swap.Venue {
 	}
 }
 
-// tokenSwapLiquidity returns an instruction that adds or removes liquidity. vault is the place of
-// the first of two vaults.
+// tokenSwapLiquidity returns an instruction that adds or removes liquidity. accounts is the least
+// number of accounts, and length the length of the data. lpMint is the place of the mint of the
+// liquidity tokens, and vault that of the first of two vaults.
 func tokenSwapLiquidity(name, tag string, kind swap.Kind, accounts, length, lpMint, vault int) swap.Instruction {
 	return swap.Instruction{
 		Name: name, Kind: kind, Tag: swap.Tag(tag), MinAccounts: accounts, DataLength: length, LPMint: lpMint,

@@ -21,13 +21,14 @@ const (
 	// MaxBytes bounds the updates that wait for their block, in bytes of data and bookkeeping. A
 	// block writes a few hundred mints at most.
 	MaxBytes = 64 << 20
-	// MaxData is more than any mint or metadata account has that this service reads: 64 KiB of
-	// token metadata and the other extensions.
+	// MaxData bounds the data of one update. No mint or metadata account that is read has more:
+	// 64 KiB of token metadata and the other extensions.
 	MaxData = 128 << 10
-	// reach is how far below the highest block, in slots, updates are kept: the block of a gap
-	// comes late.
+	// reach is how far below the highest block, in slots, updates are kept, because the block of a
+	// gap comes late.
 	reach = 2_000
-	// ahead is how far above the highest block, in slots, an update is believed.
+	// ahead is how far above the highest block, in slots, an update is believed. An update above
+	// that is dropped.
 	ahead = 10_000
 	// overhead is about how many bytes an update takes beside its data.
 	overhead = 256
@@ -56,7 +57,7 @@ type Buffer struct {
 type waiting struct {
 	updates []chain.Account
 	bytes   int
-	// created counts the slot's banks without an ID that were created in session.
+	// created counts the banks of the slot that were created in session and have no ID.
 	created int
 	session uint64
 }
@@ -66,15 +67,15 @@ func NewBuffer(metrics *source.Metrics) *Buffer {
 	return &Buffer{metrics: metrics, slots: map[uint64]*waiting{}}
 }
 
-// NewSession notes that the stream begins again, at another server perhaps. The numbers of banks
-// before have nothing to do with those after.
+// NewSession notes that the stream begins again, perhaps at another server. A bank ID from before
+// does not mean the same bank after it.
 func (b *Buffer) NewSession() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.session++
 }
 
-// Here returns the bank of an ID in this session; the zero value for ID 0.
+// Here returns the bank that has the ID in this session; the zero value if id is 0.
 func (b *Buffer) Here(id uint64) chain.Bank {
 	if id == 0 {
 		return chain.Bank{}
@@ -84,8 +85,8 @@ func (b *Buffer) Here(id uint64) chain.Bank {
 	return chain.Bank{ID: id, Session: b.session}
 }
 
-// Created notes that a bank of the slot was created. If it is the slot's second one and has no ID,
-// updates without an ID cannot be told apart, so that none of them counts.
+// Created notes that a bank of the slot was created. Once two banks of the slot without an ID were
+// created, the slot's updates without an ID may be of either bank, so none of them counts.
 func (b *Buffer) Created(slot uint64, bank chain.Bank) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -112,7 +113,7 @@ func (b *Buffer) far(slot uint64) bool {
 	return b.highest > 0 && (slot > b.highest+ahead || slot+reach < b.highest)
 }
 
-// waiting returns the updates of a slot, with room for the first one.
+// waiting returns the updates of a slot. If the slot has none, it adds an empty list.
 func (b *Buffer) waiting(slot uint64) *waiting {
 	w := b.slots[slot]
 	if w == nil {
@@ -141,6 +142,7 @@ func (b *Buffer) Add(slot uint64, account *chain.Account) {
 	b.bound()
 }
 
+// lowest returns the lowest slot with waiting updates. There must be one.
 func (b *Buffer) lowest() (slot uint64) {
 	first := true
 	for s := range b.slots {
@@ -164,9 +166,9 @@ func (b *Buffer) count(result string, n int) {
 	}
 }
 
-// of returns the updates that are certain to be of a bank, which made the block. Those with an ID
-// are if it is the bank's; where the block has none, if all of them have the same. Those without an
-// ID are, unless the slot has two banks.
+// of returns the updates that are certain to be of the bank that made the block. An update with a
+// bank ID counts if it has the ID of this bank. If the block has no bank ID, the updates with an ID
+// count if they all have the same ID. An update without an ID counts unless the slot has two banks.
 func (w *waiting) of(bank chain.Bank) []chain.Account {
 	if bank.ID == 0 {
 		bank = w.only()
@@ -180,7 +182,8 @@ func (w *waiting) of(bank chain.Bank) []chain.Account {
 	})
 }
 
-// only returns the bank of all updates with an ID; the zero value if they have several.
+// only returns the one bank that all updates with a bank ID have; the zero value if they have
+// several banks.
 func (w *waiting) only() (bank chain.Bank) {
 	for i := range w.updates {
 		switch of := w.updates[i].Bank; {
@@ -196,7 +199,8 @@ func (w *waiting) only() (bank chain.Bank) {
 
 // Join adds to a whole or partial block the accounts that its transactions wrote, in the order of
 // the transactions, each account once for a transaction. It removes the updates of the block's slot
-// and of slots below reach. A lone transaction gets no accounts.
+// from the buffer, and drops those of slots that are more than reach below the highest block. A
+// lone transaction gets no accounts.
 func (b *Buffer) Join(block *chain.Block) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -221,7 +225,7 @@ func (b *Buffer) Join(block *chain.Block) {
 // join returns the updates whose transaction is in the block and did not fail, each account once
 // for a transaction.
 func join(transactions []chain.Transaction, updates []chain.Account) (joined []chain.Account) {
-	index := make(map[chain.Signature]int, len(updates))
+	index := make(map[chain.Signature]int, len(updates)) // -1 while the transaction is not found
 	for i := range updates {
 		index[updates[i].Signature] = -1
 	}

@@ -34,8 +34,9 @@ type Config struct {
 	// maxFileBytes bounds a block or transaction file, both before and after decompression. Default
 	// 1 GiB.
 	maxFileBytes int64
-	// Speed slows the replay to so many times the original speed, by the recording's clock or else
-	// by block time. Pauses of more than 30 s on that clock count as 30 s. 0 = as fast as it can.
+	// Speed slows the replay to so many times the original speed; 0 means as fast as possible. The
+	// original speed is that of the recording's clock, or else of block time. Pauses of more than
+	// 30 s on that clock count as 30 s.
 	Speed float64
 	// Reader says up to which version transactions are read.
 	Reader parse.Reader
@@ -154,8 +155,8 @@ type reader struct {
 }
 
 // read passes on one file. next returns the contents of the next file that is no recording, see
-// prefetch. If it returns an error of the file, the blocks that could be read were passed on all
-// the same.
+// prefetch. If read returns an error of the file, it has nevertheless passed on the blocks that
+// could be read.
 func (r *reader) read(ctx context.Context, in input, next func() ([]byte, error)) error {
 	if in.format == recording {
 		f, err := os.Open(in.path)
@@ -188,8 +189,9 @@ func (r *reader) read(ctx context.Context, in input, next func() ([]byte, error)
 	return err
 }
 
-// deliver passes on one block, after the slots that its parent link skips. A whole block waits
-// until it is time for it, unless the ledger has it. A lone transaction is passed on at once.
+// deliver passes on the slots that the block's parent link skips, and then the block. With a Speed,
+// it waits until the block's time on the replay's clock. It does not wait for a block that the
+// ledger has, nor for a lone transaction.
 func (r *reader) deliver(ctx context.Context, b *chain.Block) error {
 	if b.InLedger() && b.BlockTime > 0 && r.cfg.Speed > 0 && !r.ledger.Ingested(b.Slot, b.Blockhash) {
 		if err := r.pace.wait(ctx, time.Unix(b.BlockTime, 0)); err != nil {

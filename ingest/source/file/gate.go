@@ -10,35 +10,40 @@ import (
 const (
 	maxHeldSlots = 512
 	maxHeldBytes = 256 << 20
-	// maxBanks bounds the banks of a slot that are told apart.
+	// maxBanks bounds the banks that are remembered of a slot.
 	maxBanks = 64
 )
 
-// gate holds back what a recording has at commitment processed, blocks and lone transactions, until
-// a status shows that their bank is confirmed: a slot can have several banks, of which at most one
-// is on the chain. Servers tell at processed what a bank has, and then that it is processed; at
-// confirmed they tell it after that. Such content passes at once, and so does that of a slot
-// without any status before: the recording tells nothing of its banks. The gate opens for good if
-// no slot is confirmed while maxHeldSlots are held. The zero value is ready for use.
+// gate holds back blocks and lone transactions that were recorded at commitment processed, until a
+// status shows that their bank is confirmed. It does so because a slot can have several banks, of
+// which at most one is on the chain.
+//
+// At commitment processed, a server sends the content of a bank before the status that the bank is
+// processed. At commitment confirmed, a server sends the content after that status. Content that
+// comes after the status passes immediately. Content of a slot that has had no status passes too,
+// because the recording tells nothing of the slot's banks. If a bound is exceeded before any slot
+// was confirmed, the gate opens for good. The zero value is ready for use.
 type gate struct {
 	slots map[uint64]*held
 	bytes int
-	// confirmed means that the recording shows which slots are confirmed, and open that it does
-	// not.
+	// confirmed means that the recording has shown a confirmed slot. open means that the recording
+	// does not show which slots are confirmed, so everything passes.
 	confirmed, open bool
 	highest         uint64
 	// dropped counts messages of slots or banks that were not confirmed.
 	dropped int
 }
 
-// held is what is known of a slot, and what waits for its confirmation.
+// held is what is known of a slot, and what waits for its confirmation. A bank is known by its ID,
+// which is 0 if the server gave none.
 type held struct {
 	updates []heldUpdate
-	// created are the banks that were created, in order. Without numbers they are 0.
+	// created are the banks that were created, in order, each once.
 	created []uint64
-	// processed are the banks that were told to be.
+	// processed are the banks with a status that they are processed.
 	processed []uint64
-	// confirmed means that the slot is; winner is its bank, 0 if it is unknown.
+	// confirmed means that the slot is confirmed. winner is then the confirmed bank; 0 if it is
+	// unknown.
 	confirmed bool
 	winner    uint64
 }
@@ -78,6 +83,7 @@ func (g *gate) status(u parse.Update) []parse.Update {
 	}
 	switch u.Status { //nolint:exhaustive // the others do not say which bank wins
 	case parse.SlotCreatedBank:
+		// The content so far is of the losing bank, see named.
 		if u.Bank.ID == 0 && len(h.created) > 0 {
 			g.discard(h, func(held *heldUpdate) bool { return held.Block.Bank.ID == 0 })
 		}
@@ -115,8 +121,9 @@ func (g *gate) slot(slot uint64) *held {
 	return h
 }
 
-// confirm marks a slot as confirmed and appends what was held of its bank to out, behind that of
-// its ancestors, which are confirmed with it. What was held of its other banks is dropped.
+// confirm marks a slot as confirmed. It appends to out what was held of the slot's ancestors, which
+// are confirmed with it, and then what was held of the confirmed bank. It drops what was held of
+// the slot's other banks.
 func (g *gate) confirm(out []parse.Update, slot uint64, h *held, bank uint64, parent *uint64) []parse.Update {
 	if h.confirmed {
 		return out
@@ -141,9 +148,10 @@ func (g *gate) confirm(out []parse.Update, slot uint64, h *held, bank uint64, pa
 	return out
 }
 
-// named returns the bank that a confirmation means. One without a number means the bank that was
-// created last: a node clears the losing bank before it makes the winning one. A number that was
-// never created is another node's, after a reconnection: it means the slot's only bank.
+// named returns the bank that a confirmation means. A confirmation without a bank ID means the bank
+// that was created last, because a node clears the losing bank before it makes the winning one. An
+// ID that was never created comes from another node, after a reconnection. It means the slot's only
+// bank, if the slot has only one.
 func (h *held) named(bank uint64) uint64 {
 	switch {
 	case slices.Contains(h.created, bank):
@@ -156,10 +164,11 @@ func (h *held) named(bank uint64) uint64 {
 	return bank
 }
 
-// wins reports whether what is of a bank is on the chain, in a confirmed slot.
+// wins reports whether content of a bank of the confirmed slot is on the chain. It is, if either
+// the bank or the winner is unknown.
 func (h *held) wins(bank uint64) bool { return bank == 0 || h.winner == 0 || bank == h.winner }
 
-// discard drops what is held and fulfils a condition.
+// discard drops the held updates of a slot for which condition returns true.
 func (g *gate) discard(h *held, condition func(*heldUpdate) bool) {
 	h.updates = slices.DeleteFunc(h.updates, func(u heldUpdate) bool {
 		if !condition(&u) {
@@ -171,8 +180,8 @@ func (g *gate) discard(h *held, condition func(*heldUpdate) bool) {
 	})
 }
 
-// bound keeps the bounds. Beyond them it forgets the lowest slots, or it opens the gate if no slot
-// at all was confirmed.
+// bound keeps the bounds. If one is exceeded, bound forgets the lowest slots. If no slot at all was
+// confirmed, it opens the gate instead, and returns what was held.
 func (g *gate) bound() (out []parse.Update) {
 	if len(g.slots) <= maxHeldSlots && g.bytes <= maxHeldBytes {
 		return nil
@@ -190,6 +199,7 @@ func (g *gate) bound() (out []parse.Update) {
 	return nil
 }
 
+// ascending returns the known slots in ascending order.
 func (g *gate) ascending() []uint64 {
 	slots := make([]uint64, 0, len(g.slots))
 	for slot := range g.slots {
@@ -210,8 +220,8 @@ func (g *gate) release() (out []parse.Update) {
 	return out
 }
 
-// end returns what is still held at the end of the recordings, if they do not show which slots are
-// confirmed. Else that is dropped.
+// end ends the recordings. If no slot was confirmed in them, end returns what is still held.
+// Otherwise it drops it.
 func (g *gate) end() []parse.Update {
 	if !g.confirmed {
 		return g.release()

@@ -42,9 +42,9 @@ var (
 	errTooLarge = errors.New("too large")
 )
 
-// dataLike are endings of files that someone probably meant to be read. Other unknown names in a
-// folder, such as README.md, are silently ignored. A file that was named itself is always refused
-// with a reason.
+// dataLike are endings of files that somebody probably wants to be read, so such a file of an
+// unknown format is refused with a reason. Other unknown names in a folder, such as README.md, are
+// silently ignored. A file that was itself named as a path is always refused with a reason.
 var dataLike = []string{".json", ".gz", ".pb", ".zst", ".bin", ".bz2", ".xz", ".zip", ".car", ".jsonl", ".ndjson", ".parquet", ".csv"}
 
 // list returns the files to read among paths and directly in the folders among them, and the files
@@ -91,8 +91,9 @@ func list(paths []string) (inputs []input, refused []refusal, err error) {
 	return inputs, refused, nil
 }
 
-// add adds a file to the inputs or the refusals. named means that the file itself was named, not
-// only its folder. Of a folder, hidden files and names that do not look like data are left out.
+// add adds a file to the inputs or the refusals. named means that the file itself was named as a
+// path, not only its folder. If only the folder was named, add leaves out hidden files and names
+// that do not look like data.
 func add(inputs *[]input, refused *[]refusal, path string, info os.FileInfo, named bool) {
 	name := filepath.Base(path)
 	if strings.HasPrefix(name, ".") && !named {
@@ -143,17 +144,18 @@ func slotOf(stem string) *uint64 {
 	return &slot
 }
 
-// prefetch returns a function next. Each call of next returns the contents of one input, in order;
-// recordings are left out. While the caller uses one, the next is read and decompressed.
+// prefetch returns a function next. Each call of next returns the contents of one input, in order.
+// Recordings are left out. While the caller uses the contents of one input, the next input is read
+// and decompressed.
 func (s *Source) prefetch(inputs []input) func() ([]byte, error) {
 	type content struct {
 		data []byte
 		err  error
 	}
 	begin := func(in input) <-chan content {
-		ready := make(chan content, 1) // so that a run that ends early leaves no goroutine waiting
+		ready := make(chan content, 1) // buffered: if the run ends early, no goroutine stays behind
 		go func() {
-			data, err := s.slurp(in)
+			data, err := s.readWhole(in)
 			ready <- content{data, err}
 		}()
 		return ready
@@ -177,9 +179,9 @@ func (s *Source) prefetch(inputs []input) func() ([]byte, error) {
 	}
 }
 
-// slurp reads a whole file and decompresses it. It refuses a file that has more than maxFileBytes
-// before or after that.
-func (s *Source) slurp(in input) ([]byte, error) {
+// readWhole reads a whole file and decompresses it. It refuses a file that has more than
+// maxFileBytes before or after decompression.
+func (s *Source) readWhole(in input) ([]byte, error) {
 	f, err := os.Open(in.path)
 	if err != nil {
 		return nil, err
@@ -189,7 +191,8 @@ func (s *Source) slurp(in input) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %d bytes, at most %d", errTooLarge, in.size, s.cfg.maxFileBytes)
 	}
 	var r io.Reader = f
-	guess := in.size // of the contents, for the buffer; gzip makes JSON about six times smaller
+	// guess is the size of the contents, for the buffer. gzip makes JSON about six times smaller.
+	guess := in.size
 	if in.gzip {
 		z, err := gzip.NewReader(f)
 		if err != nil {

@@ -20,9 +20,9 @@ type pacer struct {
 	start        time.Time
 }
 
-// wait returns when it is time for what happened at the given time. The first call starts the clock
-// and does not wait. A zero time needs no wait, and a time before the latest one waits only for the
-// latest. wait returns ctx's error.
+// wait returns when it is time to pass on what happened at the given time of the recording's clock.
+// The first call starts the clock and does not wait. A zero time needs no wait, and for a time
+// before the latest one, wait waits only until the latest. wait returns ctx's error.
 func (p *pacer) wait(ctx context.Context, at time.Time) error {
 	if p.speed <= 0 || at.IsZero() {
 		return ctx.Err()
@@ -31,7 +31,7 @@ func (p *pacer) wait(ctx context.Context, at time.Time) error {
 		p.origin, p.last, p.start = at, at, time.Now()
 		return ctx.Err()
 	}
-	if silent := at.Sub(p.last); silent > 0 {
+	if silent := at.Sub(p.last); silent > 0 { // a time before last leaves the clock as it is
 		if silent > maxPause {
 			p.origin = p.origin.Add(silent - maxPause)
 		}

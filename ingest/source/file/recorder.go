@@ -26,8 +26,8 @@ func NewRecorder(w io.Writer) (*Recorder, error) {
 	return &Recorder{out: out}, nil
 }
 
-// Write appends one message. The writer of NewRecorder is sure to have it only after Flush or
-// Close.
+// Write appends one message. The writer that NewRecorder was given is sure to have it only after
+// Flush or Close.
 func (r *Recorder) Write(message []byte) error {
 	if len(message) > math.MaxUint32 {
 		return fmt.Errorf("record: message of %d bytes", len(message))
@@ -46,7 +46,7 @@ func (r *Recorder) Write(message []byte) error {
 }
 
 // Flush passes on everything written so far, so that a kill loses only what comes after. Frequent
-// flushes cost compression; once a second is fine.
+// flushes make the compression worse. One flush a second is fine.
 func (r *Recorder) Flush() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -40,7 +40,7 @@ func (s *Source) stream(ctx context.Context, r io.Reader, p *player) error {
 	in := s.ahead(inner, r)
 	defer func() {
 		stop()
-		for range in.messages { // until the reading goroutine has let go of r
+		for range in.messages { // waits until the goroutine of ahead no longer reads r
 		}
 	}()
 	n := 0
@@ -52,7 +52,7 @@ func (s *Source) stream(ctx context.Context, r io.Reader, p *player) error {
 		} else if err := p.play(ctx, u, len(message)); err != nil {
 			return &sinkError{err}
 		}
-		if u.Block == nil { // a block borrows the message
+		if u.Block == nil { // a block borrows the message's bytes, so they must not be reused
 			in.give(message)
 		}
 		n++
@@ -74,15 +74,15 @@ func (s *Source) stream(ctx context.Context, r io.Reader, p *player) error {
 // message may be large.
 const maxAhead = 2
 
-// intake has the messages that a goroutine reads ahead. err is why it ended, set before messages is
-// closed. spare has the memory of messages that are done, to be used again.
+// intake has the messages that a goroutine reads ahead. err is why the goroutine ended. It is set
+// before messages is closed. spare has the memory of earlier messages, to be used again.
 type intake struct {
 	messages chan []byte
 	spare    chan []byte
 	err      error
 }
 
-// give returns the memory of a message for another one.
+// give offers the memory of a message for reuse.
 func (in *intake) give(message []byte) {
 	select {
 	case in.spare <- message[:0]:
@@ -156,8 +156,10 @@ type player struct {
 	pace    *pacer
 	buffer  *accounts.Buffer
 	gate    gate
-	bad     int
-	first   error
+	// bad counts the messages of the present recording that do not parse. first is the reason of
+	// the first of them.
+	bad   int
+	first error
 }
 
 func (s *Source) player(sink source.Sink, pace *pacer) *player {
@@ -166,6 +168,7 @@ func (s *Source) player(sink source.Sink, pace *pacer) *player {
 		carrier: order.NewCarrier(sink, buffer, s.metrics)}
 }
 
+// garbage notes that the n-th message of the recording does not parse.
 func (p *player) garbage(n int, err error) {
 	p.metrics.Garbage()
 	if p.bad++; p.bad == 1 {
@@ -173,6 +176,7 @@ func (p *player) garbage(n int, err error) {
 	}
 }
 
+// reason returns an error about the messages that do not parse; nil if there are none.
 func (p *player) reason() error {
 	if p.bad < 2 {
 		return p.first

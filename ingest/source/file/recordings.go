@@ -24,7 +24,8 @@ type RecordingsConfig struct {
 	// file is the name of the only file in Dir, which must not exist yet. If it is empty, files are
 	// named by the time at which they begin.
 	file string
-	// MaxBytes and MaxAge are when the next file begins. Defaults 1 GiB on disk and one hour.
+	// MaxBytes and MaxAge bound a file: when it has reached one of them, the next file begins.
+	// Defaults 1 GiB on disk and one hour.
 	MaxBytes int64
 	MaxAge   time.Duration
 	// syncEvery is the time between syncs: a crash loses at most the messages of this time. Default
@@ -58,7 +59,7 @@ func NewRecordings(cfg RecordingsConfig) (*Recordings, error) {
 	if cfg.Dir == "" || cfg.MaxBytes < 0 || cfg.MaxAge < 0 || cfg.syncEvery < 0 {
 		return nil, errors.New("new recordings: a folder is required, and no negative bound")
 	}
-	if cfg.file != "" { // never another
+	if cfg.file != "" { // no second file may begin
 		cfg.MaxBytes, cfg.MaxAge = math.MaxInt64, math.MaxInt64
 	}
 	cfg.MaxBytes = cmp.Or(cfg.MaxBytes, 1<<30)
@@ -192,8 +193,8 @@ func (r *Recordings) sync() {
 		r.fail(err)
 	}
 	r.mu.Unlock()
-	// This is outside of the lock, so that the stream does not wait for the disk. If the file was
-	// ended meanwhile, that synced it.
+	// Sync runs without the lock, so that the stream does not wait for the disk. If end has closed
+	// the file meanwhile, it has synced the file too.
 	if err == nil {
 		if err = f.Sync(); err != nil && !errors.Is(err, os.ErrClosed) {
 			r.mu.Lock()

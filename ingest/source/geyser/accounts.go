@@ -10,9 +10,9 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 )
 
-// What tells an account's kind. A mint without extensions is known by its length alone. Token-2022
-// writes the type of a larger account after padding, which makes a mint as long as a token account.
-// Metaplex writes it first.
+// What tells an account's kind. Only a mint without extensions has mintLength bytes. A larger
+// account of Token-2022 has its type at typeOffset: mints are padded up to the length of a token
+// account, 165 bytes, and the type follows. An account of Metaplex begins with its type.
 const (
 	mintLength   = 82
 	typeOffset   = 165
@@ -20,9 +20,10 @@ const (
 	typeMetadata = 4
 )
 
-// accountFilters select mints and Metaplex metadata as transactions write them. All conditions of a
-// filter must hold. A block's own accounts cannot be had by the account_include of blocks: that
-// names account addresses, not owners, see docs/decisions/0007-account-updates.md.
+// accountFilters returns the filters that select mints and Metaplex metadata as transactions write
+// them. All conditions of a filter must hold. The filter of blocks cannot select these accounts,
+// because its account_include names account addresses and not owners, see
+// docs/decisions/0007-account-updates.md.
 func accountFilters() map[string]*pb.SubscribeRequestFilterAccounts {
 	written := true
 	filter := func(condition *pb.SubscribeRequestFilterAccountsFilter, owners ...string) *pb.SubscribeRequestFilterAccounts {
@@ -45,24 +46,26 @@ func accountFilters() map[string]*pb.SubscribeRequestFilterAccounts {
 	}
 }
 
-// accountsAgain is how long a server that refused account updates is not asked for them again.
+// accountsAgain is for how long a server that refused account updates is not asked for them again.
 const accountsAgain = time.Hour
 
 // accountUpdates is what is known of whether the server gives account updates. Servers refuse
-// subscriptions for many reasons, and with many codes. Only if a subscription without account
-// updates works were they the reason.
+// subscriptions for many reasons, and with many codes. Account updates were the reason only if the
+// same subscription works without them.
 type accountUpdates struct {
 	// asked means that this session's subscription includes accounts.
 	asked bool
 	// suspect is a refusal whose reason may have been the account updates. The next session then
 	// goes without them.
 	suspect *ended
-	// live means that this session asked for no replay, suspectLive that the suspect's did not.
+	// live means that this session asked for no replay. suspectLive means the same of the session
+	// that ended with suspect.
 	live, suspectLive bool
-	// until is when they are asked for again.
+	// until is the time from which on account updates are asked for again.
 	until time.Time
 }
 
+// asksAccounts reports whether the next subscription includes account updates.
 func (f *follower) asksAccounts(now time.Time) bool {
 	return !f.cfg.NoAccountUpdates && f.suspect == nil && !now.Before(f.until)
 }
@@ -72,7 +75,7 @@ func (f *follower) asksAccounts(now time.Time) bool {
 func (f *follower) suspects(end *ended) bool {
 	if f.received > 0 || !f.asked {
 		if f.received == 0 {
-			f.suspect = nil // it fails without them too
+			f.suspect = nil // a subscription without account updates fails too
 		}
 		return false
 	}
@@ -84,7 +87,7 @@ func (f *follower) suspects(end *ended) bool {
 		codes.Internal, codes.Unknown, codes.NotFound:
 		f.suspect, f.suspectLive = end, f.live
 		return true
-	default: // the server is away, or does not know us
+	default: // the server is away, or refuses the token
 		return false
 	}
 }

@@ -34,7 +34,7 @@ func commitmentLevel(name string) (pb.CommitmentLevel, error) {
 func (s *Source) Request(from *uint64, accounts bool) *pb.SubscribeRequest {
 	level, _ := commitmentLevel(s.cfg.Commitment) // checked by New
 	yes, no := true, false
-	var programs []string // those that a transaction must name; none: any
+	var programs []string // a transaction must name one of these, unless there are none
 	if !s.cfg.AllTransactions {
 		programs = []string{schemas.ProgramToken, schemas.ProgramToken2022, schemas.ProgramMetaplex}
 	}

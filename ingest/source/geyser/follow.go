@@ -24,16 +24,17 @@ const (
 	// maxReplays is how often a server is asked for the same missing slots before they count as a
 	// gap.
 	maxReplays = 2
-	// maxGarbage is how many messages that do not parse may come while the tip stands still, before
-	// such a message is skipped. Each one before restarts the stream after the tip.
+	// maxGarbage is the number of the first message that is skipped, counting the messages that do
+	// not parse while the tip stands still. Each of the messages before it restarts the stream
+	// after the tip.
 	maxGarbage = 3
-	// replayDoubt is how long a server that could not replay the last few seconds is not asked to
-	// do so. Without replay, a reconnection itself loses blocks: if each gap led to one, gaps would
-	// never end.
+	// replayDoubt is for how long no connection is given up to have missing blocks replayed, after
+	// the server failed to replay some. Without replay, a reconnection itself loses blocks: if each
+	// gap led to a reconnection, gaps would never end.
 	replayDoubt = 10 * time.Minute
 	// maxBroken is how many sessions in a row that asked for a replay may end before replayTime,
-	// whatever they brought. The next one asks for live data alone: replays that always break off
-	// may never reach it.
+	// whatever they brought. The next one asks for live data alone, because replays that always
+	// break off may never reach the live data.
 	maxBroken  = 10
 	replayTime = time.Minute
 )
@@ -55,7 +56,7 @@ type follower struct {
 	progress time.Time
 	replays  int
 	// forGap means that the connection was given up to have missing blocks replayed. noReplay is
-	// until when that is known to be useless.
+	// the time until which doing so is known to be useless.
 	forGap   bool
 	noReplay time.Time
 	// garbage counts the messages that do not parse since the tip last moved.
@@ -64,12 +65,14 @@ type follower struct {
 	// messages, and blocks those of them that are blocks.
 	connected        bool
 	received, blocks int
-	// began is when this session began. replaying means that it asked the server to replay, and
-	// that the server was there. replayKnown means that the server told it that it can replay.
+	// began is when this session began. replaying means that this session asked for a replay over a
+	// connection that was ready. replayKnown means that the server has said, in its answer to
+	// SubscribeReplayInfo, that it has the slots.
 	began                  time.Time
 	replaying, replayKnown bool
-	// broken counts the sessions for maxBroken.
-	broken   int
+	// broken counts the sessions in a row that maxBroken bounds.
+	broken int
+	// failures counts the sessions that ended since one of them moved the tip.
 	failures uint
 }
 
@@ -112,8 +115,8 @@ func (f *follower) follow(ctx context.Context) error {
 	}
 }
 
-// judge counts a session's end as a failed attempt to have the missing slots replayed, if asking
-// again may end in the same way.
+// judge counts a session's end as a failed attempt to have the missing slots replayed, if another
+// attempt may end in the same way.
 func (f *follower) judge(end *ended) {
 	if end.reason == endTooLarge {
 		f.metrics.Garbage()
@@ -143,14 +146,15 @@ func (f *follower) judge(end *ended) {
 	}
 }
 
-// refusesReplay reports whether a server that has never sent anything may refuse the replay, and
-// not the token: it is then asked for live data alone.
+// refusesReplay reports whether the server may have refused the replay and not the token: the code
+// is PermissionDenied, and no session has received a message yet. The server is then asked for live
+// data alone.
 func (f *follower) refusesReplay(end *ended) bool {
 	return f.replaying && !f.connected && status.Code(end.err) == codes.PermissionDenied
 }
 
-// cannotReplay notes that the server does not have the slots after the tip, so they are not asked
-// for again.
+// cannotReplay notes that the server does not have the slots after the tip, so that they are not
+// asked for again.
 func (f *follower) cannotReplay() {
 	f.replays = maxReplays
 	if f.forGap {
@@ -158,11 +162,13 @@ func (f *follower) cannotReplay() {
 	}
 }
 
-// fromSlot returns the slot from which the server shall replay; nil means only what comes from now
-// on. That is so before the first block, after maxReplays failed attempts, and if the server
-// replays nothing. While account updates are suspected of a failure, nothing but them is changed.
-// fromSlot first asks the server what it still has. If the server has only later
-// slots, it is asked for those. If the call fails, the slot after the tip is simply tried.
+// fromSlot returns the slot from which the server shall replay. Nil means no replay, only what
+// comes from now on: before the first block, after maxReplays failed attempts, and if the server
+// replays nothing. While account updates are suspected of a refusal, fromSlot asks for a replay
+// only if the refused session did, so that the two sessions differ in the account updates alone.
+//
+// fromSlot first asks the server which slots it still has. If the server has only later slots,
+// fromSlot returns the first of them. If the call fails, it returns the slot after the tip.
 func (f *follower) fromSlot(ctx context.Context, conn grpc.ClientConnInterface) *uint64 {
 	live := f.replays >= maxReplays
 	if f.suspect != nil {
@@ -209,7 +215,8 @@ func (f *follower) consume(ctx context.Context, in *intake, pings chan<- struct{
 			if err := f.message(ctx, message, pings); err != nil {
 				return err
 			}
-			silence.Reset(f.cfg.Silence) // only now: a full pipeline is not the server's silence
+			// Not before message: its waits for a full pipeline are not the server's silence.
+			silence.Reset(f.cfg.Silence)
 		case <-silence.C:
 			return &ended{endSilent, fmt.Errorf("no message for %s", f.cfg.Silence)}
 		case now := <-tick.C:
@@ -242,7 +249,7 @@ func (f *follower) message(ctx context.Context, message []byte, pings chan<- str
 	if u.Kind == parse.Ping {
 		select {
 		case pings <- struct{}{}:
-		default: // one is on its way
+		default: // a ping is already about to be sent
 		}
 		return nil
 	}
@@ -283,8 +290,8 @@ func (f *follower) message(ctx context.Context, message []byte, pings chan<- str
 // maxAhead is how many slots above or below the tip a slot's status is believed.
 const maxAhead = 10_000
 
-// witnessed reports whether a status shows a block in its slot, on whatever fork. Shreds alone do
-// not: a block that was never complete does not count.
+// witnessed reports whether a status shows that its slot has a block, on whatever fork. The first
+// shred does not show it, because the block may never become complete.
 func (f *follower) witnessed(u parse.Update) bool {
 	if !f.believed(u.Slot) {
 		return false
@@ -304,7 +311,7 @@ func (f *follower) believed(slot uint64) bool {
 	return tip == 0 || slot <= tip+maxAhead && slot+maxAhead >= tip
 }
 
-// steps returns what follows from a block or a slot status.
+// steps returns the steps that follow from a block or a slot status.
 func (f *follower) steps(u parse.Update, now time.Time) []order.Step {
 	switch {
 	case u.Kind == parse.Block:
@@ -326,13 +333,14 @@ func (f *follower) steps(u parse.Update, now time.Time) []order.Step {
 	return nil
 }
 
-// undecodable handles a message that does not parse. It restarts the stream after the tip. From the
-// maxGarbage-th such message without a new tip on, it skips the message, and what that may have
-// contained shows as a gap. Only every hundredth then restarts the stream.
+// undecodable handles a message that does not parse. For the first messages, it restarts the stream
+// after the tip. From the maxGarbage-th message without a new tip on, it skips the message, and the
+// block that the message may have contained shows as a gap. Then only every hundredth message
+// restarts the stream.
 func (f *follower) undecodable(ctx context.Context, err error) error {
 	f.metrics.Garbage()
 	f.garbage++
-	// Only some get a dead letter: there may be very many of them.
+	// Only the first, second, fourth, eighth … gets a dead letter, as there may be very many.
 	if bits.OnesCount(f.garbage) == 1 {
 		f.carrier.Refused(ctx, "geyser message", err)
 	}

@@ -6,8 +6,8 @@
 // fork. Guarantees: a connection that ends, falls silent or sends garbage is given up, and opened
 // again from the slot after the last one passed on. What the server cannot replay becomes a gap,
 // which is counted and passed to the filler, never silently ignored. If replays fail again and
-// again, in whatever way, live data is asked for alone. Nothing that the server sends
-// ends the process, and a message larger than maxMessageBytes is not read.
+// again, in whatever way, the source asks for live data alone. Nothing that the server sends ends
+// the process, and a message larger than maxMessageBytes is not read.
 package geyser
 
 import (
@@ -54,7 +54,7 @@ type Config struct {
 	// Token-2022 or Metaplex Token Metadata.
 	AllTransactions bool
 	// From is the slot that the server is asked to replay from if the ledger has no block of this
-	// kind of source. Nil means that the source begins with what is live then.
+	// kind of source. Nil means that the source then begins with the live blocks.
 	From *uint64
 	// NoAccountUpdates leaves out the subscription to mint and metadata accounts. If the server
 	// refuses that subscription, the stream goes on without it too.
@@ -62,8 +62,8 @@ type Config struct {
 	// BlocksMeta also subscribes to block headers. The source does not need them, but a recording
 	// keeps them for others.
 	BlocksMeta bool
-	// Silence is after how long without any message, including pings, the connection is given up.
-	// Default 30 s; servers ping every 10 to 15 s.
+	// Silence is the time without any message, including pings, after which the connection is given
+	// up. Default 30 s; servers ping every 10 to 15 s.
 	Silence time.Duration
 	// pingEvery is the time between our own pings, which servers answer. Default 10 s.
 	pingEvery time.Duration
@@ -152,7 +152,7 @@ func (s *Source) Run(ctx context.Context, ledger source.Ledger, sink source.Sink
 	resume := ledger.Resume()
 	begin := resume
 	if begin == 0 && s.cfg.From != nil {
-		begin = *s.cfg.From - min(*s.cfg.From, 1)
+		begin = *s.cfg.From - min(*s.cfg.From, 1) // the line starts after it
 	}
 	repairer := repair.New(repair.Config{Every: repairEvery, Resume: resume},
 		repair.Deps{Ledger: ledger, Sink: carrier, Filler: s.deps.Filler, Time: &carrier.Time, Metrics: s.metrics, Logger: s.log})

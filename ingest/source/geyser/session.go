@@ -94,8 +94,8 @@ func (f *follower) session(ctx context.Context) error {
 	return err
 }
 
-// intake has the messages that were received and not yet handled. err is set before messages is
-// closed, so that messages before the end are handled first.
+// intake has the messages that were received and not yet handled. err is why the stream ended. It
+// is read only when messages is closed and empty, so that all messages are handled first.
 type intake struct {
 	messages chan []byte
 	err      error

@@ -18,10 +18,10 @@ import (
 // docs/decisions/0005-only-confirmed-blocks.md.
 var errLost = errors.New("its block came as confirmed and lost its fork: the provider's fault; its events stay in the log")
 
-// Carrier hands what a source has read over to a sink, one call at a time. A stream and the filler
-// of its gaps share one, which is why it is a sink itself: a caller that waits for its turn stops
-// waiting when its context ends. Make it with NewCarrier. Safe for concurrent use. Its errors are
-// the sink's.
+// Carrier hands what a source has read over to a sink, one call at a time. It is a sink itself, so
+// that a stream and the filler of the stream's gaps can share one Carrier. A caller that waits for
+// its turn stops waiting when its context ends. Make it with NewCarrier. Safe for concurrent use.
+// Its errors are the sink's.
 type Carrier struct {
 	// OnGap is called with missing slots, both ends included. If it is nil, gaps are only counted.
 	// It must be set before the first call.
@@ -32,7 +32,7 @@ type Carrier struct {
 	sink     source.Sink
 	accounts *accounts.Buffer
 	metrics  *source.Metrics
-	turn     *semaphore.Weighted // of one
+	turn     *semaphore.Weighted // a mutex that a caller can wait for with a context
 	witness  Witness
 }
 
@@ -44,8 +44,8 @@ func NewCarrier(sink source.Sink, buffer *accounts.Buffer, metrics *source.Metri
 	return &Carrier{sink: sink, accounts: buffer, metrics: metrics, turn: semaphore.NewWeighted(1)}
 }
 
-// Carry carries out the steps in order. A lost block is passed on as dead and as a refusal, so that
-// there is a dead letter of it.
+// Carry carries out the steps in order. It passes a lost block on both as dead and as a refusal,
+// because a refusal leaves a dead letter.
 func (c *Carrier) Carry(ctx context.Context, steps []Step) error {
 	for _, s := range steps {
 		var err error
@@ -86,6 +86,7 @@ func (c *Carrier) Carry(ctx context.Context, steps []Step) error {
 	return nil
 }
 
+// call waits for its turn and then calls do.
 func (c *Carrier) call(ctx context.Context, do func() error) error {
 	if err := c.turn.Acquire(ctx, 1); err != nil {
 		return err
@@ -107,8 +108,8 @@ func (c *Carrier) Block(ctx context.Context, b *chain.Block) (known bool, err er
 	return known, err
 }
 
-// Skipped passes the slot on. If the stream has reported a block in it, it is passed on as dead:
-// the chain goes on without that block.
+// Skipped passes the slot on as skipped. If the stream has reported a block in the slot, Skipped
+// passes the slot on as dead, because the chain goes on without that block.
 func (c *Carrier) Skipped(ctx context.Context, slot uint64) error {
 	if c.witness.Empty(slot) {
 		c.metrics.Dead()
@@ -117,18 +118,18 @@ func (c *Carrier) Skipped(ctx context.Context, slot uint64) error {
 	return c.call(ctx, func() error { return c.sink.Skipped(ctx, slot) })
 }
 
-// Dead passes the slot on.
+// Dead passes the slot on as dead.
 func (c *Carrier) Dead(ctx context.Context, slot uint64) error {
 	return c.call(ctx, func() error { return c.sink.Dead(ctx, slot) })
 }
 
-// Finalized passes the slot on.
+// Finalized passes the slot on as finalized.
 func (c *Carrier) Finalized(ctx context.Context, slot uint64) error {
 	return c.call(ctx, func() error { return c.sink.Finalized(ctx, slot) })
 }
 
-// Seen notes that the stream reported a block in a slot, on the chain or not. If the chain goes on
-// without it, the slot is passed on as dead.
+// Seen notes that the stream reported a block in a slot, on the chain or not. If the chain is known
+// to go on without a block in the slot, Seen passes the slot on as dead.
 func (c *Carrier) Seen(ctx context.Context, slot uint64) error {
 	if !c.witness.Seen(slot) {
 		return nil

@@ -5,20 +5,21 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// settled is how many blocks on top of a fork decide it if the stream tells nothing of finality.
-// Two blocks that were both called confirmed contradict each other, so one of them is the
-// provider's fault, and the chain shows which. 32 blocks is where the chain's older consensus could
-// no longer go back. Nothing else depends on the number.
+// settled is how many blocks after a contested block decide whether it is on the chain, if the
+// stream tells nothing of finality. A block is contested if it contradicts another one although
+// both were called confirmed. One of the two is then the provider's fault, and the chain shows
+// which. After 32 blocks, the chain's older consensus could no longer go back. Nothing else depends
+// on the number.
 const settled = 32
 
-// link is what is remembered of a delivered block.
+// link is what is remembered of a delivered block: its parent.
 type link struct{ parent place }
 
-// contest notes which delivered blocks b contradicts: those in slots that b's link skips, another
-// parent in the parent's slot, and another block in b's slot. If the link of a delivered block
-// skips b's slot, b itself is contested.
+// contest notes which delivered blocks b contradicts: blocks in slots that b's link skips, another
+// block in the slot of b's parent, and another block in b's own slot. If the link of a delivered
+// block skips b's slot, b itself is contested.
 func (l *Line) contest(b *chain.Block) {
-	if !l.cfg.Skips { // the stream has several forks
+	if !l.cfg.Skips { // the stream has several forks, whose blocks may contradict each other
 		return
 	}
 	parent := place{*b.ParentSlot, b.ParentBlockhash}
@@ -67,8 +68,8 @@ const (
 	offPath
 )
 
-// passes reports whether the chain that ends at the tip contains p. That is undecided if the chain
-// has fewer than settled blocks after p, or a gap.
+// passes tells whether the chain that ends at the tip contains p. The verdict is undecided if the
+// chain has fewer than settled blocks after p, or a gap.
 func (l *Line) passes(p place) verdict {
 	here := place{l.tip, l.bySlot[l.tip]}
 	for depth := 0; ; depth++ {
@@ -88,9 +89,10 @@ func (l *Line) passes(p place) verdict {
 	}
 }
 
-// lose removes a delivered block that lost its fork, so that it is delivered again if it comes
-// again. It returns Lost for its slot, and a Gap if another delivered block shows that the slot has
-// one on the chain. If another block of the slot was delivered later, it returns nothing.
+// lose removes a delivered block that lost its fork, so that the block is delivered again if it
+// comes again. lose returns Lost for the slot, and also a Gap if another delivered block shows that
+// the slot has a block on the chain. It returns nothing if another block of the slot was delivered
+// after the lost one.
 func (l *Line) lose(p place) []Step {
 	if _, ok := l.delivered[p]; !ok {
 		return nil

@@ -3,8 +3,8 @@
 // In: blocks in any order, any number of times, with gaps; slots that died or were finalised. Out:
 // steps: each block once, parents first if the parent comes in time; slots without a block; gaps.
 // Guarantees: pure (time is an argument). Memory is bounded by Config.MaxBlocks and the window.
-// Every block that was added comes out, with two exceptions: unbelievable blocks, which are
-// counted, and waiting blocks whose slot died or lost its fork.
+// Every block that was added comes out, with two exceptions: blocks so far above the tip that they
+// are not believed, which are counted, and waiting blocks whose slot died or lost its fork.
 package order
 
 import (
@@ -35,7 +35,7 @@ const window = 16384
 // how long a run of skipped slots may be.
 const maxJump = 10_000
 
-// StepKind is what to do.
+// StepKind is what the caller has to do.
 type StepKind int
 
 // The kinds of steps.
@@ -73,7 +73,7 @@ type Line struct {
 	jumped    map[uint64]bool
 	contested map[place]bool
 	waiting   map[place]waiter
-	dropped   int
+	dropped   int // see Dropped
 }
 
 // place identifies a block. The hash alone is not enough: a block with a false slot could then keep
@@ -106,12 +106,13 @@ func (l *Line) Tip() uint64 { return l.tip }
 // Waiting returns the number of blocks that wait for a parent.
 func (l *Line) Waiting() int { return len(l.waiting) }
 
-// Dropped returns how many blocks were dropped as unbelievable.
+// Dropped returns how many blocks, and reports of dead slots, were dropped because they cannot be
+// true: see Release and SlotDead.
 func (l *Line) Dropped() int { return l.dropped }
 
-// Add adds a block, whose parent slot must be set. There are no steps if the block has to wait for
-// its parent, unless too many wait already. repeated means that the line has the block already,
-// delivered or waiting.
+// Add adds a block, whose parent slot must be set. It returns no steps if the block has to wait for
+// its parent, unless too many blocks wait already. repeated means that the line has the block
+// already, delivered or waiting.
 func (l *Line) Add(b *chain.Block, now time.Time) (steps []Step, repeated bool) {
 	_, waits := l.waiting[at(b)]
 	_, delivered := l.delivered[at(b)]
@@ -122,7 +123,7 @@ func (l *Line) Add(b *chain.Block, now time.Time) (steps []Step, repeated bool) 
 		return l.drain(l.deliver(nil, b)), false
 	}
 	l.waiting[at(b)] = waiter{b, now}
-	// The caller does not call Release: keep the bound nevertheless.
+	// The caller should have called Release long before. Keep the bound nevertheless.
 	if len(l.waiting) > 4*l.cfg.MaxBlocks {
 		return l.Release(), false
 	}
@@ -167,8 +168,8 @@ func (l *Line) deliver(steps []Step, b *chain.Block) []Step {
 	return l.settle(append(steps, Step{Kind: Deliver, Block: b}))
 }
 
-// begin notes where the line begins. If a late block is before that, the line begins there, and the
-// slots between are missing.
+// begin notes the first block of the line. A late block below the first block becomes the first
+// one. The slots from there up to the parent of the old first block are then missing.
 func (l *Line) begin(steps []Step, b *chain.Block) []Step {
 	switch {
 	case l.started && b.Slot >= l.first:
@@ -254,9 +255,9 @@ func (l *Line) Flush() (steps []Step) {
 	return steps
 }
 
-// SlotDead handles the report that the block of a slot died. A waiting block is dropped. A
-// delivered block with children is not believed to be dead: the server contradicts itself, which
-// counts as dropped.
+// SlotDead handles the report that the block of a slot died. It drops a waiting block. If a
+// delivered block has children, the server contradicts itself: SlotDead ignores the report and
+// counts it in Dropped.
 func (l *Line) SlotDead(slot uint64) []Step {
 	for p := range l.waiting {
 		if p.slot == slot {
@@ -294,8 +295,8 @@ func (l *Line) Finalized(slot, parent uint64) (steps []Step) {
 	return steps
 }
 
-// forget removes what is below the window, once the line remembers twice as many blocks as the
-// window has slots: each removal looks at everything.
+// forget removes what is below the window. Because a removal looks at everything, forget waits
+// until the line remembers twice as many blocks as the window has slots.
 func (l *Line) forget() {
 	if len(l.delivered) < 2*window || l.tip < window {
 		return

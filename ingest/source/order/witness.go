@@ -2,11 +2,12 @@ package order
 
 import "sync"
 
-// Witness remembers in which slots a block was seen that is not, or not yet, on the chain. A stream
-// reports blocks as processed, completed or dead, sometimes long before and often long after the
-// chain shows that it goes on without them. With that, Witness distinguishes two kinds of slots
-// without a block on the chain: nobody produced a block, or the block lost. Safe for concurrent
-// use. It remembers the last window slots. The zero value knows nothing.
+// Witness tells apart two kinds of slots without a block on the chain: nobody produced a block, or
+// the block lost its fork. To do so, it remembers the slots in which a block was seen that is not,
+// or not yet, on the chain, and the slots without a block on the chain. Which of the two comes
+// first does not matter: a stream reports a block as processed, completed or dead sometimes long
+// before and often long after the chain shows that it goes on without the block. Witness remembers
+// the last window slots. Safe for concurrent use. The zero value is ready for use.
 type Witness struct {
 	mu          sync.Mutex
 	seen, empty map[uint64]bool
@@ -37,7 +38,7 @@ func (w *Witness) Empty(slot uint64) (dead bool) {
 	return false
 }
 
-// Chain notes that slot has a block on the chain. What else is reported of the slot then does not
+// Chain notes that slot has a block on the chain, so reports of other blocks in the slot do not
 // make it dead.
 func (w *Witness) Chain(slot uint64) {
 	w.mu.Lock()

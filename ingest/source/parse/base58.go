@@ -43,15 +43,15 @@ const (
 	recentAfter = 16
 )
 
-// recentKeys remembers keys by their base58 text, at most recentMost; then it begins again. The
-// token balances of a block name the same mints, programs and owners again and again. The zero
+// recentKeys is a cache of keys by their base58 text, because the token balances of a block name
+// the same mints, programs and owners again and again. At recentMost keys, it forgets all. The zero
 // value is empty.
 type recentKeys struct {
 	asked int
 	known map[string]pubkey.Key
 }
 
-// key is decodeKey with the cache.
+// key returns what decodeKey returns, from the cache if possible.
 func (k *recentKeys) key(s []byte) (pubkey.Key, error) {
 	if known, ok := k.known[string(s)]; ok {
 		return known, nil

@@ -9,10 +9,12 @@ import (
 	"github.com/mintlake/mintlake/solana/jsonwalk"
 )
 
-// details implements chain.Details. It keeps the text or message and parses it on demand.
+// details implements chain.Details. It keeps parts of the encoded metadata and parses them on
+// demand.
 type details struct {
-	// json means that the fields are JSON arrays. Else logs has the message's fields with log
-	// lines, and the balances are packed varints.
+	// json means that logs, pre and post are texts of JSON arrays. Otherwise logs is the part of
+	// the protobuf message with the log lines, and pre and post are packed varints. pre and post
+	// are the lamports before and after the transaction.
 	json            bool
 	logs, pre, post []byte
 }
@@ -35,7 +37,7 @@ const (
 	fieldLoadedReadonly        = 13
 )
 
-// errStop ends a walk before its end.
+// errStop ends a walk over a JSON array before the array's end.
 var errStop = errors.New("stop")
 
 // Logs implements chain.Details.
@@ -96,10 +98,9 @@ func packedNumbers(to []uint64, data []byte) []uint64 {
 // log adds the current field of w, a log line, to d.logs. data is the message that w goes over.
 //
 // d.logs is a part of data, so that no line is copied: log makes that part longer by the field.
-// This relies on the order of writers of protobuf, which put the lines of one transaction side by
-// side.
+// This relies on protobuf writers, which put all values of a repeated field side by side.
 func (d *details) log(w *protofields.Fields, data []byte) {
-	end := len(data) - len(w.Rest)                       // of the field
+	end := len(data) - len(w.Rest)                       // the end of the field
 	start := end - 1 - protowire.SizeBytes(len(w.Bytes)) // the tag has one byte
 	if d.logs != nil {
 		start -= len(d.logs)

@@ -45,9 +45,9 @@ type Update struct {
 	Kind UpdateKind
 	// Slot is set for Block, Transaction, Slot, BlockMeta and Account.
 	Slot uint64
-	// Block is set for Block, Transaction and BlockMeta. For Block it is Whole, with every
-	// transaction that the filter lets through. For Transaction it has a lone one. For BlockMeta it
-	// has the header and no transactions.
+	// Block is set for Block, Transaction and BlockMeta. For Block it has every transaction that
+	// the filter of the subscription lets through. For Transaction it has one lone transaction. For
+	// BlockMeta it has the header and no transactions.
 	Block *chain.Block
 	// Account is set for Account: the account as the transaction of its signature left it.
 	Account *chain.Account
@@ -56,8 +56,8 @@ type Update struct {
 	Parent *uint64
 	// Bank is set for Slot: the bank of the status.
 	Bank chain.Bank
-	// Executed is how many transactions the block has on the chain, set for Block and BlockMeta; 0
-	// if the server does not state it.
+	// Executed is set for Block and BlockMeta. It is how many transactions the block has on the
+	// chain; 0 if the server does not state it.
 	Executed uint64
 	// CreatedAt is when the server sent the message; zero if it does not state it.
 	CreatedAt time.Time
@@ -123,8 +123,9 @@ func timestamp(data []byte) (time.Time, error) {
 	return time.Unix(int64(seconds), int64(nanos)), nil
 }
 
-// Stamp adds the time to a geyser.SubscribeUpdate that has none, as if the server had set it: the
-// fields of a message may be in any order. The result may share data's memory.
+// Stamp adds created_at to a geyser.SubscribeUpdate that has none, as if the server had set it. The
+// field is added at the end, which is valid because protobuf fields may be in any order. The result
+// may share data's memory.
 func Stamp(data []byte, at time.Time) []byte {
 	w := protofields.Fields{Rest: data}
 	for w.Next() {
@@ -141,7 +142,7 @@ func Stamp(data []byte, at time.Time) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(out, fieldCreatedAt, protowire.BytesType), stamp)
 }
 
-// maxSlot bounds the slots that are believed: at ten slots a second, the chain reaches it after 28
+// maxSlot bounds the slots that are believed. At ten slots a second, the chain reaches it after 28
 // million years.
 const maxSlot = 1 << 53
 
@@ -204,8 +205,8 @@ func (u *Update) transaction(b *builder, data []byte) error {
 	return err
 }
 
-// headerFields are the field numbers in which SubscribeUpdateBlock and SubscribeUpdateBlockMeta
-// differ; 0 means that the message has no such field.
+// headerFields are the numbers of the fields whose numbers differ between SubscribeUpdateBlock and
+// SubscribeUpdateBlockMeta; 0 means that the message has no such field.
 type headerFields struct{ parentSlot, parentHash, executed, transactions, height, bank int32 }
 
 var (
@@ -213,8 +214,8 @@ var (
 	metaFields  = headerFields{parentSlot: 6, parentHash: 7, executed: 8, height: 5, bank: 10}
 )
 
-// header parses SubscribeUpdateBlock or SubscribeUpdateBlockMeta (geyser.proto), whose differing
-// field numbers are f.
+// header parses SubscribeUpdateBlock or SubscribeUpdateBlockMeta (geyser.proto). f has the field
+// numbers of the message.
 func (u *Update) header(b *builder, data []byte, kind UpdateKind, f headerFields) error {
 	*u = Update{Kind: kind}
 	var parent uint64
@@ -264,8 +265,8 @@ func (u *Update) header(b *builder, data []byte, kind UpdateKind, f headerFields
 	return err
 }
 
-// geyserTransaction parses SubscribeUpdateTransactionInfo and appends it to the block. One that
-// cannot be read is left out. The error means that there are too many.
+// geyserTransaction parses SubscribeUpdateTransactionInfo and appends it to the block. If it cannot
+// be read, it goes to Block.Unread. The error means that the block has too many transactions.
 func (b *builder) geyserTransaction(data []byte) error {
 	if b.count() >= maxTransactions {
 		return malformed("more than %d transactions", maxTransactions)
@@ -282,7 +283,7 @@ func (b *builder) geyserTransaction(data []byte) error {
 
 // geyserInfo parses SubscribeUpdateTransactionInfo.
 func (b *builder) geyserInfo(tx *chain.Transaction, data []byte) error {
-	tx.Index = -1 // until it is known to be one
+	tx.Index = -1 // for Block.Unread, if the message cannot be read
 	index := 0
 	var body, meta []byte
 	var vote bool

@@ -2,16 +2,17 @@ package parse
 
 import "github.com/mintlake/mintlake/ingest/chain"
 
-// minInner is the stack height of what an outer instruction calls. A lower one counts as not
-// stated. Older nodes recorded none.
+// minInner is the lowest stack height of an inner instruction, which an outer instruction calls. A
+// lower number counts as not stated. Older nodes recorded no heights.
 const minInner = 2
 
-// deriveHeights fills in the stack heights that a transaction's inner instructions do not state, if
-// others of it do: a program that calls is one lower than what it calls, and calls come in the
-// order of execution. So the first call of an outer instruction has height 2, each later one is at
-// most one higher than the call before it, and of some only one height is possible. If one may have
-// several heights, the transaction is refused: which calls belong to which swap would be a guess. A
-// transaction that states no height at all is left as it is, see swap's closeUnknown.
+// deriveHeights fills in the stack heights that some inner instructions of a transaction do not
+// state, while others do. Two rules hold: a call is one higher than the program that makes it, and
+// calls come in the order of execution. So the first call of an outer instruction has height 2, and
+// each later one is at most one higher than the call before it. Where the rules allow only one
+// height, deriveHeights sets it. Where they allow several, it refuses the transaction: which calls
+// belong to which swap would be a guess. A transaction that states no height at all stays as it is,
+// and the decoder of swaps handles it.
 func (b *builder) deriveHeights() error {
 	stated := 0
 	for i := range b.scratch {
@@ -30,12 +31,14 @@ func (b *builder) deriveHeights() error {
 	return nil
 }
 
-// deriveGroup fills in the heights of one outer instruction's calls. If one does not follow, ok is
-// false, and at is its place.
+// deriveGroup fills in the heights of one outer instruction's calls. If the height of a call does
+// not follow from the others, ok is false and at is the call's index.
 func deriveGroup(calls []chain.Call) (at int, ok bool) {
-	before := minInner - 1
+	before := minInner - 1 // the height of the call before
 	for i := range calls {
 		if calls[i].StackHeight < minInner {
+			// The highest possible height is before+1. The lowest follows from the next stated
+			// height, as each call adds at most one.
 			lowest := minInner
 			for next := i + 1; next < len(calls); next++ {
 				if calls[next].StackHeight >= minInner {

@@ -66,7 +66,8 @@ func (r Reader) JSON(data []byte, slot *uint64) ([]*chain.Block, error) {
 	return d.blocks, Join(d.reasons...)
 }
 
-// document is the state of parsing one document. named is the slot in its name.
+// document is the state of parsing one document. named is the slot in the document's name; nil if
+// there is none.
 type document struct {
 	reader  Reader
 	named   *uint64
@@ -90,10 +91,12 @@ type context struct {
 // fields are the places of an object's values, by name. The object may have them in any order.
 type fields map[string]jsonwalk.Reader
 
+// gather returns the places of the named values of the object at r, except those that are null.
 func gather(r *jsonwalk.Reader, names ...string) (fields, error) { return gatherWith(r, nil, names...) }
 
-// gatherWith is gather, but if list is not nil it also reads the list of transactions in the same
-// pass: a block is too large to walk over twice.
+// gatherWith returns the places of the named values of the object at r, except those that are null.
+// If list is not nil, it also reads the list of transactions in the same pass, because a block is
+// too large to walk over twice.
 func gatherWith(r *jsonwalk.Reader, list *blockList, names ...string) (fields, error) {
 	f := fields{}
 	err := r.Object(func(key []byte) error {
@@ -121,8 +124,8 @@ type blockList struct {
 	err    error
 }
 
-// read reads the list at r. An error of the list is kept in err until it is known that the list
-// belongs to a block. The returned error means that the text is not even valid JSON.
+// read reads the list at r. It keeps an error of the list in l.err until it is known that the list
+// belongs to a block. The error that it returns means that the text is not even valid JSON.
 func (l *blockList) read(r *jsonwalk.Reader) error {
 	l.b = l.reader.builder()
 	start := *r
@@ -139,8 +142,8 @@ func (l *blockList) read(r *jsonwalk.Reader) error {
 	return r.Skip()
 }
 
-// jsonListed reads the transaction at r, which is the block's i-th. One that cannot be read is left
-// out. The error means that the text is not valid JSON.
+// jsonListed reads the transaction at r, which is the block's i-th. If it cannot be read, it goes
+// to Block.Unread. The error means that the text is not valid JSON.
 func (b *builder) jsonListed(r *jsonwalk.Reader, i int) error {
 	b.block.Transactions = append(b.block.Transactions, chain.Transaction{Index: i})
 	at := *r
@@ -158,8 +161,9 @@ func (b *builder) jsonListed(r *jsonwalk.Reader, i int) error {
 	return nil
 }
 
-// jsonReason returns why the entry at r cannot be read: its version, if that is unknown, and else
-// err. A transaction of an unknown version may have any form.
+// jsonReason returns why the entry at r cannot be read: an error about its version if the version
+// is unknown, or else err. An unknown version comes first, because such a transaction may have any
+// form, so err may be a consequence.
 func (b *builder) jsonReason(r jsonwalk.Reader, err error) error {
 	if f, failed := gather(&r, "version"); failed == nil && f.has("version") {
 		at := f["version"]
@@ -304,9 +308,9 @@ func (d *document) wholeBlock(list blockList, f fields, ctx context) error {
 	return err
 }
 
-// wrongForm returns an error if no transaction at all could be read, and the form of one is not
-// supported, such as that of a block with other details than full. A version is no form. A block
-// whose transactions are malformed is one of which nothing could be read.
+// wrongForm returns an error if no transaction could be read because the block is in a form that is
+// not supported, for example with other transactionDetails than full. It returns nil if a
+// transaction has an unknown version, or if all are malformed: such a block is partial.
 func (b *builder) wrongForm() error {
 	if len(b.block.Transactions) > 0 {
 		return nil

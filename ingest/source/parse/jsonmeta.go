@@ -9,19 +9,19 @@ import (
 	"github.com/mintlake/mintlake/solana/jsonwalk"
 )
 
-// jsonMeta reads a transaction's metadata. If whole is true, it reads all of it: the outer
-// instructions are known and compiled, so the inner ones can be joined to them at once. Else it
-// leaves the inner instructions for later and returns their place as inner. recorded is false if
-// the node did not record them. Once a transaction is known to be a vote or failed, the rest is
-// skipped.
+// jsonMeta reads a transaction's metadata. If whole is true, it reads all of it and joins the inner
+// instructions to the outer ones. The outer instructions must then be known already, and name keys
+// by index. If whole is false, jsonMeta leaves the inner instructions for later, and returns their
+// place as inner. recorded is false if the node did not record them. Once the transaction is known
+// to be a vote or to have failed, jsonMeta skips the rest.
 func (b *builder) jsonMeta(tx *chain.Transaction, r *jsonwalk.Reader, m message, whole bool) (inner *jsonwalk.Reader, recorded bool, err error) {
 	var loaded [2][]pubkey.Key
 	var at jsonwalk.Reader
-	said := false
+	hasErr := false
 	d := details{json: true}
 	err = r.Object(func(key []byte) error {
 		if string(key) == "err" {
-			said = true
+			hasErr = true
 			if r.Null() {
 				return nil
 			}
@@ -47,11 +47,11 @@ func (b *builder) jsonMeta(tx *chain.Transaction, r *jsonwalk.Reader, m message,
 		case "postTokenBalances":
 			return b.jsonBalances(r, &tx.PostBalances)
 		case "preBalances":
-			return b.jsonUnread(r, &d.pre)
+			return b.jsonText(r, &d.pre)
 		case "postBalances":
-			return b.jsonUnread(r, &d.post)
+			return b.jsonText(r, &d.post)
 		case "logMessages":
-			return b.jsonUnread(r, &d.logs)
+			return b.jsonText(r, &d.logs)
 		case "loadedAddresses":
 			if r.Null() {
 				return nil
@@ -63,7 +63,7 @@ func (b *builder) jsonMeta(tx *chain.Transaction, r *jsonwalk.Reader, m message,
 	if err != nil {
 		return nil, false, err
 	}
-	if !said {
+	if !hasErr {
 		return nil, false, malformed("does not say whether the transaction failed (err)")
 	}
 	if tx.Failed || tx.Vote {
@@ -73,15 +73,17 @@ func (b *builder) jsonMeta(tx *chain.Transaction, r *jsonwalk.Reader, m message,
 	return &at, recorded, b.load(tx, m, loaded[0], loaded[1])
 }
 
-// jsonUnread copies the text of a value, because a block must not keep its whole text in memory.
-func (b *builder) jsonUnread(r *jsonwalk.Reader, to *[]byte) error {
+// jsonText copies the JSON text of a value, to be parsed on demand. It copies, because a block must
+// not keep its whole text in memory.
+func (b *builder) jsonText(r *jsonwalk.Reader, to *[]byte) error {
 	text, err := r.Raw()
 	*to = b.bytes.copyOf(text)
 	return err
 }
 
-// load appends the addresses from lookup tables, writable ones first, unless the message itself
-// lists them. If the message states how many it looks up, load checks that they are as many.
+// load appends the addresses from lookup tables to the keys, writable ones first, unless the
+// message's own keys include them. If the message states how many addresses it looks up, load
+// checks their number.
 func (b *builder) load(tx *chain.Transaction, m message, writable, readonly []pubkey.Key) error {
 	if m.allKeys {
 		return nil
@@ -184,7 +186,8 @@ func (b *builder) jsonBalance(r *jsonwalk.Reader, t *chain.TokenBalance) error {
 	return err
 }
 
-// bounded returns err with a name, or an error if n is greater than most.
+// bounded returns err with the name what. If err is nil, it returns an error if n is greater than
+// most.
 func bounded(err error, n, most uint64, what string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)

@@ -9,14 +9,14 @@ import (
 	"github.com/mintlake/mintlake/solana/jsonwalk"
 )
 
-// jsonWholeEntry parses {transaction, meta, version} at r. Nodes write them in this order. If the
-// transaction is in base64 or base58, one pass is then enough. For any other entry, it notes the
-// places and parses again.
+// jsonWholeEntry parses {transaction, meta, version} at r. If the members have this order, which is
+// that of nodes, and the transaction is in base64 or base58, one pass is enough. Otherwise the pass
+// only notes the places of the members, and jsonEntry parses them.
 func (b *builder) jsonWholeEntry(tx *chain.Transaction, r *jsonwalk.Reader) error {
 	var m message
 	var version jsonwalk.Reader
 	var hasBody, hasMeta, hasVersion, recorded bool
-	again := false
+	again := false // one pass is not enough
 	var places entryPlaces
 	err := r.Object(func(key []byte) (err error) {
 		places.note(string(key), r)
@@ -61,7 +61,8 @@ func (b *builder) jsonWholeEntry(tx *chain.Transaction, r *jsonwalk.Reader) erro
 	return nil
 }
 
-// entryPlaces are the places of an entry's values. They save gathering them in another pass.
+// entryPlaces are the places of an entry's values, by the indexes of entryNames. jsonWholeEntry
+// notes them in its pass, so that no other pass has to gather them.
 type entryPlaces struct {
 	at   [3]jsonwalk.Reader
 	have [3]bool
@@ -88,7 +89,8 @@ func (p *entryPlaces) fields() fields {
 	return f
 }
 
-// jsonVersion reads the version: null, a number, or the string "legacy".
+// jsonVersion reads the version: null, a number, or the string "legacy". It returns an error if the
+// version is not to be read.
 func (b *builder) jsonVersion(r *jsonwalk.Reader, m *message) error {
 	if c := r.Peek(); c == '"' || c == 'n' {
 		return nil
@@ -125,7 +127,7 @@ func (b *builder) jsonEntry(tx *chain.Transaction, f fields) error {
 	if err != nil {
 		return fmt.Errorf("meta: %w", err)
 	}
-	if outer != nil { // parsed instructions may name any key: all are known now
+	if outer != nil { // read now, because parsed instructions may name any key, also a loaded one
 		if err := b.jsonOuter(tx, outer); err != nil {
 			return fmt.Errorf("instructions: %w", err)
 		}
@@ -152,7 +154,7 @@ func (b *builder) jsonBody(tx *chain.Transaction, r *jsonwalk.Reader) (m message
 	switch r.Peek() {
 	case '{':
 		return b.jsonTransaction(tx, r)
-	case '"': // the oldest form: base58 without saying so
+	case '"': // the oldest form: a text that is base58
 		text, err := r.String()
 		if err != nil {
 			return m, nil, err
@@ -247,6 +249,7 @@ func (b *builder) jsonTransaction(tx *chain.Transaction, r *jsonwalk.Reader) (m 
 	return m, &instructions, nil
 }
 
+// orMalformed returns err, or a malformed error with the text what if err is nil.
 func orMalformed(err error, what string) error {
 	if err != nil {
 		return err
@@ -254,8 +257,8 @@ func orMalformed(err error, what string) error {
 	return malformed("%s", what)
 }
 
-// jsonKeys reads account keys. They are strings, or in jsonParsed objects, which include the keys
-// loaded from lookup tables.
+// jsonKeys reads account keys. They are strings. In jsonParsed they are objects, and include the
+// keys loaded from lookup tables.
 func (b *builder) jsonKeys(tx *chain.Transaction, r *jsonwalk.Reader, m *message) error {
 	var keys [maxKeys]pubkey.Key
 	n := 0
@@ -326,7 +329,7 @@ func (b *builder) jsonOuter(tx *chain.Transaction, r *jsonwalk.Reader) error {
 	return nil
 }
 
-// jsonInner reads innerInstructions and joins them to their outer ones.
+// jsonInner reads innerInstructions and joins them to their outer instructions.
 func (b *builder) jsonInner(tx *chain.Transaction, r *jsonwalk.Reader) error {
 	b.scratch, b.groups = b.scratch[:0], b.groups[:0]
 	err := r.Array(func(int) error {
@@ -362,7 +365,7 @@ func (b *builder) jsonInner(tx *chain.Transaction, r *jsonwalk.Reader) error {
 	return b.joinInner(tx)
 }
 
-// jsonCalls appends a list of instructions to scratch.
+// jsonCalls appends a list of instructions to scratch, which may have at most most calls.
 func (b *builder) jsonCalls(tx *chain.Transaction, r *jsonwalk.Reader, most int) error {
 	return r.Array(func(i int) error {
 		if len(b.scratch) >= most {

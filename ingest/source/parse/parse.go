@@ -55,7 +55,8 @@ func because(reason error, format string, args ...any) error {
 	return fmt.Errorf("%w: %s", reason, fmt.Sprintf(format, args...))
 }
 
-// Join joins the errors that are not nil into one error of one line; nil if all are nil.
+// Join joins the errors that are not nil into one error with a text of one line; nil if all are
+// nil.
 func Join(errs ...error) error {
 	var all list
 	for _, err := range errs {
@@ -96,15 +97,16 @@ type Reader struct {
 // UpTo returns a reader that does not read versions above highest.
 func UpTo(highest txwire.Version) Reader { return Reader{limited: true, highest: highest} }
 
-// Noting returns a reader that also notes what Geyser updates have and is not known. Into blocks
-// and transactions it looks now and then: see unknowns.Scanner.
+// Noting returns a reader that also notes in book the fields of Geyser updates that this version
+// does not know. It looks into blocks and transactions only now and then, see unknowns.Scanner.
 func (r Reader) Noting(book *unknowns.Book) Reader {
+	// 4 and 5 are the fields of SubscribeUpdate with a transaction and a block.
 	r.scanner = unknowns.NewScanner(book, "ingest", (&pb.SubscribeUpdate{}).ProtoReflect().Descriptor(), 4, 5)
 	return r
 }
 
-// Within returns a reader that refuses slots, parents and block times that cannot be true. Without
-// bounds, a reader has no clock.
+// Within returns a reader that refuses slots, parents and block times that cannot be true according
+// to b. A reader without bounds compares nothing with the clock.
 func (r Reader) Within(b *bounds.Bounds) Reader {
 	r.bounds = b
 	return r
@@ -120,8 +122,8 @@ func (r Reader) Highest() txwire.Version {
 
 func (r Reader) builder() *builder { return &builder{highest: r.Highest(), bounds: r.bounds} }
 
-// builder assembles one block. Its slabs save an allocation for each list, and live as long as the
-// block. The other slices are scratch space.
+// builder assembles one block. The block's lists are parts of its slabs, which saves an allocation
+// for each list. Slabs live as long as the block. The other slices are scratch space.
 type builder struct {
 	block    chain.Block
 	keys     slab[pubkey.Key]
@@ -145,12 +147,12 @@ type builder struct {
 	highest txwire.Version
 	bounds  *bounds.Bounds
 	// innerUnknown means that the node did not record the inner instructions of a transaction that
-	// matters.
+	// is neither a vote nor failed.
 	innerUnknown bool
 }
 
-// innerGroup is the list of inner instructions of one outer one, before they are joined:
-// scratch[from:to].
+// innerGroup is the list of inner instructions of the outer instruction at index, before joinInner
+// joins them: scratch[from:to].
 type innerGroup struct {
 	index    uint64
 	from, to int
@@ -227,7 +229,7 @@ func ownParent(slot uint64, parent *uint64) bool {
 	return true
 }
 
-// joinInner joins the inner instructions in scratch to their outer ones.
+// joinInner joins the inner instructions in scratch to their outer instructions.
 func (b *builder) joinInner(tx *chain.Transaction) error {
 	if err := b.deriveHeights(); err != nil {
 		return err
@@ -273,8 +275,8 @@ func isVote(tx *chain.Transaction, signatures int, versioned bool) bool {
 	return ok && program == voteProgram
 }
 
-// drop clears what nobody reads of a failed transaction or a vote, so that every format gives the
-// same.
+// drop clears what nobody reads of a failed transaction or a vote, so that such a transaction is
+// the same whatever format it came in.
 func drop(tx *chain.Transaction) {
 	if tx.Failed || tx.Vote {
 		tx.Keys, tx.Instructions, tx.PreBalances, tx.PostBalances = nil, nil, nil, nil

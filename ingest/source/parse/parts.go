@@ -71,8 +71,9 @@ func optionalAmount(name string) part {
 	}
 }
 
-// number encodes an unsigned integer of so many bytes, which JSON has as a number. A rounded number
-// is refused: JavaScript makes 18446744073709552000 of 18446744073709551615.
+// number encodes an unsigned integer of so many bytes, which JSON has as a number. A number that
+// does not fit is an error. So is 18446744073709552000, to which JavaScript rounds the greatest u64
+// (18446744073709551615).
 func number(name string, bytes int) part {
 	return integer(name, bytes, func(at *jsonwalk.Reader) (uint64, bool, error) {
 		n, err := at.Uint64()
@@ -88,7 +89,8 @@ func signed(name string, bytes int) part {
 	})
 }
 
-// integer encodes so many bytes of what read returns. fits is false if they are too few.
+// integer encodes the lowest bytes of the number that read returns. fits is false if the number
+// needs more bytes.
 func integer(name string, bytes int, read func(*jsonwalk.Reader) (n uint64, fits bool, err error)) part {
 	return func(e *encoder) {
 		at, ok := e.info[name]

@@ -48,8 +48,8 @@ func (r Reader) ConfirmedBlock(data []byte, slot uint64) (*chain.Block, error) {
 	return b.finish(slot, true)
 }
 
-// confirmedTransaction parses ConfirmedTransaction and appends it to the block. One that cannot be
-// read is left out.
+// confirmedTransaction parses ConfirmedTransaction and appends it to the block. If it cannot be
+// read, it goes to Block.Unread.
 func (b *builder) confirmedTransaction(data []byte) error {
 	i := b.count()
 	if i >= maxTransactions {
@@ -79,8 +79,8 @@ func (b *builder) confirmedTransaction(data []byte) error {
 	return nil
 }
 
-// protoTransaction parses solana.storage Transaction and TransactionStatusMeta. vote is what the
-// source says; nil if it does not say.
+// protoTransaction parses solana.storage Transaction and TransactionStatusMeta. vote tells whether
+// the source calls the transaction a vote; nil if the source does not say.
 func (b *builder) protoTransaction(tx *chain.Transaction, body, meta []byte, vote *bool) error {
 	if body == nil || meta == nil {
 		return malformed("no transaction or no metadata")
@@ -120,8 +120,8 @@ func (b *builder) protoTransaction(tx *chain.Transaction, body, meta []byte, vot
 	return nil
 }
 
-// protoMessage parses a transaction's Message: keys, outer instructions, lookups and config. The
-// signatures stand before the message.
+// protoMessage parses a transaction's Message: keys, outer instructions, lookups and config.
+// m.signatures must be known already.
 func (b *builder) protoMessage(tx *chain.Transaction, data []byte, m *message) error {
 	b.scratch, b.rawKeys = b.scratch[:0], b.rawKeys[:0]
 	var config *txwire.Config
@@ -214,7 +214,7 @@ func (b *builder) protoMeta(tx *chain.Transaction, data []byte, m message) (reco
 	var d details
 	w := protofields.Fields{Rest: data}
 	for w.Next() {
-		if w.IsBytes(fieldErr) { // it comes first
+		if w.IsBytes(fieldErr) { // err comes before all other fields
 			tx.Failed = true
 			return true, nil
 		}
@@ -294,7 +294,7 @@ func (b *builder) protoInner(data []byte) error {
 	return w.Err
 }
 
-// protoBalance parses TokenBalance and appends it to to.
+// protoBalance parses TokenBalance and appends it to the list to.
 func (b *builder) protoBalance(to []chain.TokenBalance, data []byte) ([]chain.TokenBalance, error) {
 	if len(to) >= maxBalances {
 		return nil, malformed("more than %d token balances", maxBalances)

@@ -38,9 +38,10 @@ func (b *builder) raw(r rawTransaction) chain.Raw {
 	return one
 }
 
-// AppendUpdate implements chain.Raw. A Geyser server has already left out transactions that touch
-// none of our programs, so all does not matter for its updates. For the other forms AppendUpdate
-// leaves them out, so that the stream is the same whatever the source.
+// AppendUpdate implements chain.Raw. It ignores all for updates of a Geyser server, which has
+// already left out the transactions that were not asked for. For the other forms, AppendUpdate
+// leaves out transactions that touch none of our programs unless all is true, so that the stream is
+// the same whatever the source.
 func (r *rawTransaction) AppendUpdate(to []byte, all bool) ([]byte, error) {
 	switch r.form {
 	case rawUpdate:
@@ -94,8 +95,9 @@ func isSubscribed(key []byte) bool {
 // fieldAccountKeys is Message.account_keys (agave's storage-proto confirmed_block.proto).
 const fieldAccountKeys = 2
 
-// appendStored copies the messages of a ConfirmedTransaction: Geyser's have the same format. The
-// touched programs are among the message's keys or the loaded addresses.
+// appendStored appends the update of a ConfirmedTransaction. It copies the encoded transaction and
+// metadata, because Geyser's messages have the same format. The touched programs are among the
+// message's keys or the loaded addresses.
 func (r *rawTransaction) appendStored(to []byte, all bool) ([]byte, error) {
 	var transaction, meta, signature []byte
 	touches := all
@@ -123,7 +125,8 @@ func (r *rawTransaction) appendStored(to []byte, all bool) ([]byte, error) {
 	return appendInfo(to, signature, transaction, meta, r.index), nil
 }
 
-// hasSubscribed reports whether one of two fields of a message is one of our programs.
+// hasSubscribed reports whether an encoded message has one of our programs in the field one or the
+// field other.
 func hasSubscribed(message []byte, one, other protowire.Number) bool {
 	w := protofields.Fields{Rest: message}
 	for w.Next() {

@@ -46,7 +46,7 @@ type rawInner struct {
 	Index        uint32 `json:"index"`
 	Instructions []struct {
 		Program     uint32    `json:"programIdIndex"`
-		Indexes     []uint16  `json:"accounts"` // a []byte would be base64
+		Indexes     []uint16  `json:"accounts"` // encoding/json would read a []byte as base64
 		Data        rawBase58 `json:"data"`
 		StackHeight *uint32   `json:"stackHeight"`
 	} `json:"instructions"`
@@ -88,7 +88,7 @@ func (r *rawReward) message() *pb.Reward {
 	return out
 }
 
-// rawKey is 32 bytes in base58, rawBase58 any bytes.
+// rawKey is 32 bytes, which JSON has in base58. rawBase58 is any number of such bytes.
 type (
 	rawKey    []byte
 	rawBase58 []byte
@@ -114,8 +114,8 @@ func (b *rawBase58) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// appendJSON appends the update of a transaction in base64. The encodings json and jsonParsed lack
-// some of what an update needs.
+// appendJSON appends the update of a transaction in base64. It returns ErrUnsupported for the
+// encodings json and jsonParsed, which lack some of what an update needs.
 func (r *rawTransaction) appendJSON(to []byte, all bool) ([]byte, error) {
 	var entry rawEntry
 	if err := json.Unmarshal(r.all, &entry); err != nil {

@@ -12,14 +12,16 @@ import (
 
 // In jsonParsed, a node shows instructions of some programs as {type, info} without their bytes
 // (agave, transaction-status/src/parse_*.rs). Decoders read bytes, so the functions below restore
-// them. An instruction that is not in the table keeps its program, without accounts and data, alone
-// or as a part of a batch: a decoder then counts it as unreadable instead of missing it.
+// them. An instruction whose type is not in the tables keeps its program, but gets no accounts and
+// no data. This also holds for a part of a batch. A decoder then counts it as unreadable instead of
+// missing it.
 
 // tokenPrograms are the token programs.
 var tokenPrograms = [2]pubkey.Key{pubkey.MustParse(schemas.ProgramToken), pubkey.MustParse(schemas.ProgramToken2022)}
 
-// lamportPrograms are other programs that nodes parse and Mintlake reads. They change no token, so
-// an instruction that cannot be restored only leaves amounts of wrapped SOL unknown.
+// lamportPrograms are the other programs that nodes parse and Mintlake reads, with their shapes.
+// They change no token. If one of their instructions cannot be restored, only amounts of wrapped
+// SOL stay unknown.
 var lamportPrograms = map[pubkey.Key]map[string]shape{
 	pubkey.MustParse(schemas.ProgramSystem):          systemShapes,
 	pubkey.MustParse(schemas.ProgramAssociatedToken): associatedShapes,
@@ -40,7 +42,7 @@ type encoder struct {
 }
 
 // reencode sets the call's accounts and data from the parsed form at r. It leaves the call as it is
-// if the program is not in a table, or if the type is not in its table.
+// if there are no shapes of the program, or none of the instruction's type.
 func (b *builder) reencode(tx *chain.Transaction, call *chain.Call, r *jsonwalk.Reader) error {
 	if call.ProgramIndex >= len(tx.Keys) || r.Peek() != '{' {
 		return nil
@@ -67,8 +69,8 @@ func (b *builder) reencode(tx *chain.Transaction, call *chain.Call, r *jsonwalk.
 	return nil
 }
 
-// instruction appends the accounts and data of {type, info}. known is false if the type is not in
-// the table. single means that a batch is not possible here.
+// instruction appends the accounts and data of {type, info}. known is false if there is no shape of
+// the type. single means that the type batch counts as unknown.
 func (e *encoder) instruction(r *jsonwalk.Reader, single bool) (known bool, err error) {
 	f, err := gather(r, "type", "info")
 	if err != nil {
@@ -125,6 +127,7 @@ func (e *encoder) batch() (known bool, err error) {
 	return true, err
 }
 
+// gatherAll returns the places of all values of the object at r, except those that are null.
 func gatherAll(r *jsonwalk.Reader) (fields, error) {
 	f := fields{}
 	err := r.Object(func(key []byte) error {
@@ -140,6 +143,7 @@ func gatherAll(r *jsonwalk.Reader) (fields, error) {
 	return f, err
 }
 
+// fail keeps the first error.
 func (e *encoder) fail(err error) {
 	if e.err == nil {
 		e.err = err
@@ -171,7 +175,7 @@ func (e *encoder) must(name string) []byte {
 // account appends the index of the account in field name.
 func (e *encoder) account(name string) {
 	s, ok := e.text(name)
-	if !ok && name == "mint" { // setAuthority names what it is about
+	if !ok && name == "mint" { // setAuthority may be about a token account
 		s, ok = e.text("account")
 	}
 	if !ok {

@@ -2,8 +2,8 @@ package parse
 
 // shape describes the accounts and data of one parsed token instruction.
 type shape struct {
-	// accounts are the fields that name the accounts, in order. If there is no field mint, account
-	// replaces it. They are left out where nobody reads them.
+	// accounts are the fields that name the accounts, in order. If an instruction has no field
+	// mint, its field account takes that place. Accounts that nobody reads are left out.
 	accounts []string
 	// signer is the field of the signing account, which comes last; empty if there is none.
 	signer string
@@ -93,7 +93,8 @@ var shapes = map[string]shape{
 	"initializeConfidentialTransferMint": sh(on("mint"), "", raw(27, 0), key("authority", true), boolean("autoApproveNewAccounts"),
 		inBase64("auditorElGamalPubkey", 32, true)),
 	"updateConfidentialTransferMint": sh(on("mint"), "", raw(27, 1), boolean("autoApproveNewAccounts"), inBase64("auditorElGamalPubkey", 32, true)),
-	// About token accounts. Versions of agave name them differently.
+	// These are about token accounts, which are left out: versions of agave name the fields
+	// differently, and nobody reads them.
 	"configureConfidentialTransferAccount":                   sh(nil, "", raw(27, 2)),
 	"approveConfidentialTransferAccount":                     sh(nil, "", raw(27, 3)),
 	"emptyConfidentialTransferAccount":                       sh(nil, "", raw(27, 4)),

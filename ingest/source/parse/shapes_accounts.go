@@ -1,8 +1,8 @@
 package parse
 
 // systemShapes are the instructions of the system program that bring lamports into accounts, by
-// their type: wrapped SOL is made of them. Field names are those of agave's
-// transaction-status/src/parse_system.rs, layouts those of solana-system-interface's
+// their type. They are read because wrapped SOL is made of such lamports. Field names are those of
+// agave's transaction-status/src/parse_system.rs, layouts those of solana-system-interface's
 // instruction.rs.
 var systemShapes = map[string]shape{
 	"createAccount": sh(on("source", "newAccount"), "", raw(0, 0, 0, 0), number("lamports", 8), number("space", 8), key("owner", false)),
@@ -12,8 +12,8 @@ var systemShapes = map[string]shape{
 	"transferWithSeed": sh(on("source", "sourceBase", "destination"), "", raw(11, 0, 0, 0), number("lamports", 8)),
 }
 
-// associatedShapes are the instructions of the associated-token program. Field names are those of
-// agave's transaction-status/src/parse_associated_token.rs.
+// associatedShapes are the instructions of the associated-token program, by their type. Field names
+// are those of agave's transaction-status/src/parse_associated_token.rs.
 var associatedShapes = map[string]shape{
 	"create":           sh(on("source", "account", "wallet", "mint", "systemProgram", "tokenProgram"), "", raw(0)),
 	"createIdempotent": sh(on("source", "account", "wallet", "mint", "systemProgram", "tokenProgram"), "", raw(1)),

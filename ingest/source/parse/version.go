@@ -25,28 +25,29 @@ func (b *builder) checkVersion(v txwire.Version) error {
 	return nil
 }
 
-// unknownVersion is the error for a transaction of a version that is not read. Every form ends up
-// here.
+// unknownVersion returns the error for a transaction of a version that is not read, in whatever
+// form the transaction came.
 func (b *builder) unknownVersion(v uint64) error {
 	return fmt.Errorf("%w: %w", ErrUnsupported, &txwire.VersionError{Version: uint8(min(v, 255)), Highest: b.highest})
 }
 
-// checkLimits counts a transaction of version 1 that is above one of the runtime's limits. It is
-// read all the same: nodes may have raised the limit.
+// checkLimits counts a transaction of version 1 that is above one of the runtime's limits. The
+// transaction is read nevertheless, because the runtime may have raised the limit.
 func (b *builder) checkLimits(w *txwire.Transaction, size int) {
 	if w.Version >= txwire.V1 && w.CheckLimits(size) != nil {
 		b.block.OverLimit++
 	}
 }
 
-// protoVersion tells versions apart. A config, even an empty one, makes version 1. Servers older
-// than yellowstone-grpc 15.1 send none: without lookups, their version 1 looks like version 0.
+// protoVersion finds out the version of a message, and returns an error if the version is not to be
+// read. A config, even an empty one, makes version 1. Servers older than yellowstone-grpc 15.1 send
+// no config, so their version 1 looks like version 0 without lookups.
 func (b *builder) protoVersion(m *message, config *txwire.Config) error {
 	switch {
 	case config != nil && m.hasLookups:
 		return malformed("a config and lookups: no version has both")
 	case config != nil:
-		m.versioned, m.hasLookups = true, true // it has no loaded addresses
+		m.versioned, m.hasLookups = true, true // hasLookups: load checks that no address is loaded
 		b.checkLimits(&txwire.Transaction{
 			Version: txwire.V1, Config: *config, Keys: b.rawKeys,
 			Signatures: make([][]byte, m.signatures), Instructions: make([]txwire.Instruction, len(b.scratch)),
@@ -64,6 +65,7 @@ func (b *builder) protoVersion(m *message, config *txwire.Config) error {
 // wireSize is how many bytes a transaction of version 1 with the scratch's keys and instructions
 // has in the network's format.
 func (b *builder) wireSize(signatures int, config *txwire.Config) int {
+	// 42: version, header (3), config mask (4), blockhash (32), numbers of instructions and keys
 	size := 42 + len(b.rawKeys)*txwire.KeySize + signatures*txwire.SignatureSize
 	if config.PriorityFee != nil {
 		size += 8

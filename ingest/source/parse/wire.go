@@ -14,7 +14,7 @@ type message struct {
 	// metadata must list as many.
 	writable, readonly int
 	hasLookups         bool
-	// allKeys means that the message itself lists the looked-up addresses (jsonParsed).
+	// allKeys means that the message's own keys include the looked-up addresses (jsonParsed).
 	allKeys bool
 }
 

@@ -1,8 +1,8 @@
 // Package repair closes the gaps of a live source while it runs.
 //
 // In: gaps that the source saw, the ledger, and the source's tip. Out: calls of a filler, for one
-// gap after the other. Guarantees: every gap that the ledger shows within reach is tried again and
-// again, with growing pauses while that brings nothing.
+// gap after the other. Guarantees: every gap that the ledger shows within a day below the tip is
+// tried again and again. The pauses grow while no slot is filled.
 package repair
 
 import (
@@ -25,7 +25,7 @@ type Filler interface {
 	Fill(ctx context.Context, from, to uint64, ledger source.Ledger, sink source.Sink) error
 }
 
-// day is how far back gaps are filled, unless Config says otherwise.
+// day is how far below the tip gaps are filled.
 const day = 24 * time.Hour
 
 // maxPause bounds the pause between two attempts at gaps that could not be closed.
@@ -92,7 +92,7 @@ func (r *Repairer) OnGap(from, to uint64) {
 	}
 	select {
 	case r.gaps <- Gap{from, to}:
-	default: // the ledger still shows it to repair
+	default: // the queue is full: Run finds the gap in the ledger later
 	}
 }
 
@@ -115,8 +115,8 @@ func (r *Repairer) Run(ctx context.Context) error {
 	}
 }
 
-// missing returns the parts of a new gap that the ledger lacks. The block at its end is known to
-// exist, so it is included whatever the ledger says.
+// missing returns the parts of a new gap that the ledger lacks. The gap's last slot is known to
+// have a block, so it is included whatever the ledger says.
 func (r *Repairer) missing(g Gap) (parts []Gap) {
 	for _, m := range r.deps.Ledger.Missing(g.From, g.To) {
 		parts = append(parts, Gap{m.FromSlot, m.ToSlot})
@@ -142,7 +142,8 @@ func (r *Repairer) look() (open []Gap, slots uint64) {
 		return nil, 0
 	}
 	for _, m := range r.deps.Ledger.Missing(first, upTo) {
-		// This run begins below first: such slots were not to be read, or need a backfill.
+		// The missing slots begin at first or lower: they are before the source's begin, or so old
+		// that they need a backfill.
 		if m.FromSlot == first {
 			continue
 		}

@@ -38,7 +38,8 @@ func (b Backfill) Run(ctx context.Context, ledger source.Ledger, sink source.Sin
 	return b.fill(ctx, runs, to-from+1-slotsIn(runs), to-from+1, ledger, sink)
 }
 
-// fill reads runs of slots. It reports progress as done slots, and those read so far, out of total.
+// fill reads runs of slots. The progress that it reports is done and the number of slots that it
+// has read so far, out of total.
 func (s *Source) fill(ctx context.Context, runs []coverage.Gap, done, total uint64, ledger source.Ledger, sink source.Sink) error {
 	sink.Progress(done, total)
 	for _, gap := range runs {
@@ -86,8 +87,8 @@ func (g Gaps) Run(ctx context.Context, ledger source.Ledger, sink source.Sink) e
 	return g.fill(ctx, runs, 0, slotsIn(runs), ledger, sink)
 }
 
-// openGaps returns the missing slots between the first and the last slot that the ledger knows.
-// Slots outside of these are missing too, but do not count as a gap.
+// openGaps returns the missing slots between the first and the last slot that the ledger knows. It
+// leaves out the run before the first slot and the run after the last one, which are no gaps.
 func openGaps(ledger source.Ledger) (runs []coverage.Gap) {
 	for _, run := range ledger.Missing(0, math.MaxUint64) {
 		if run.FromSlot > 0 && run.ToSlot < math.MaxUint64 {

@@ -27,8 +27,8 @@ type run struct {
 	// fetched first; 0 if there is none.
 	resume uint64
 
-	// waits means that the end of the range is waited for, and that what is not proved is reported.
-	// A filler of gaps does neither: the ledger shows the gap, and it is tried again.
+	// waits means that the run waits for the end of its range, and reports slots that are not
+	// proved. A filler of gaps does neither, because the ledger shows the gap for another attempt.
 	waits bool
 	// from is the first slot to read.
 	from uint64
@@ -39,11 +39,11 @@ type run struct {
 	// Only consume uses the fields below.
 	line    *order.Line
 	carrier *order.Carrier
-	// report gets how many slots are read, of how many; 0 if the tip is followed.
+	// report gets how many slots were read, out of total; total is 0 if the tip is followed.
 	report func(read, total uint64)
 	// repairer is nil if the source does not follow the tip.
 	repairer *repair.Repairer
-	// given are the slots that this run has given up.
+	// given are the slots that this run has given up, see refuse.
 	given map[uint64]bool
 	// begun means that a block of the range was read.
 	begun bool
@@ -77,6 +77,7 @@ func (r *run) consume(ctx context.Context, queue <-chan *job) error {
 	return ctx.Err()
 }
 
+// progress reports that everything up to slot was read.
 func (r *run) progress(slot uint64) {
 	total := uint64(0)
 	if r.cfg.To != nil {
@@ -96,13 +97,14 @@ func (r *run) take(ctx context.Context, j *job) error {
 	case hopeless(j.err) && !r.worked.Load():
 		return fmt.Errorf("slot %d: %w", j.slot, j.err)
 	case solana.SkippedSlot(j.err), errors.Is(j.err, errAbsent):
-		return nil // believed only if the next block's parent link agrees
+		return nil // it has no block only if the parent link of the next block says so too
 	}
 	r.refuse(ctx, j.slot, j.err)
 	return nil
 }
 
-// refuse gives a slot up, and reports it as refused unless an earlier run of the source has.
+// refuse gives a slot up. It reports the slot as refused, unless an earlier run of the source has
+// reported it.
 func (r *run) refuse(ctx context.Context, slot uint64, err error) {
 	if r.given[slot] {
 		return
@@ -123,8 +125,9 @@ func (r *run) refuse(ctx context.Context, slot uint64, err error) {
 	}
 }
 
-// refusals are the slots, and runs of slots, that a source has reported as refused. The filler of
-// gaps tries the same slots again and again. Safe for concurrent use; the zero value is empty.
+// refusals are the slots, and runs of slots, that a source has reported as refused. They are
+// reported once, although the filler of gaps tries them again and again. Safe for concurrent use;
+// the zero value is empty.
 type refusals struct {
 	mu    sync.Mutex
 	names map[string]bool
@@ -149,7 +152,8 @@ func (r *refusals) add(name string) bool {
 // and so on: up to maxWalk blocks, and none below r.from. A parent that cannot be had becomes a
 // gap.
 func (r *run) add(ctx context.Context, b *chain.Block) error {
-	// The line cannot begin before slot 0, as it begins before the first slot of any other range.
+	// The line of a later range starts after the slot before the range, and so finds a gap at the
+	// range's begin. A range from slot 0 has no slot before it.
 	if !r.begun && r.from == 0 && b.Slot > 0 && r.cfg.To != nil {
 		r.gaps = append(r.gaps, repair.Gap{From: 0, To: *b.ParentSlot})
 	}

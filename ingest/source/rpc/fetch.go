@@ -21,11 +21,11 @@ import (
 // maxChunk is how many slots one getBlocks call asks about. Nodes allow 500,000.
 const maxChunk = 5_000
 
-// maxUnlisted is how many slots behind the last block listed getBlocks may list nothing of while
-// the tip is followed. After that, each slot is asked for. It is the slots of 13 s.
+// maxUnlisted is how many slots after the last listed block may pass without another listed block
+// while the tip is followed. Then each of these slots is asked for. 64 slots take 13 s.
 const maxUnlisted = 64
 
-// listAgain is after how long a server that refuses getBlocks is asked for a list again.
+// listAgain is for how long a server that refuses getBlocks is not asked for a list.
 const listAgain = 10 * time.Minute
 
 // job is the fetch of one slot. block and err are set before done is closed.
@@ -44,8 +44,8 @@ type job struct {
 }
 
 // produce starts a fetch for every slot that has a block, in order. The capacity of the queue
-// bounds the blocks in memory. While the tip is followed, slots behind the last block listed are
-// listed again: a server may list its newest blocks late.
+// bounds the blocks in memory. While the tip is followed, slots after the last listed block are
+// listed again, because a server may list its newest blocks late.
 func (r *run) produce(ctx context.Context, group *errgroup.Group, queue chan<- *job) error {
 	for next := r.from; r.cfg.To == nil || next <= *r.cfg.To; {
 		tip, err := r.tip(ctx)
@@ -88,7 +88,7 @@ func (r *run) produce(ctx context.Context, group *errgroup.Group, queue chan<- *
 	return nil
 }
 
-// start starts the fetches of some slots. last is the slot up to which they tell of all blocks.
+// start starts the fetches of some slots. No other slot up to last is to be fetched.
 func (r *run) start(ctx context.Context, group *errgroup.Group, queue chan<- *job, slots []uint64, listed bool, last uint64) error {
 	for i, slot := range slots {
 		if r.partial.enough(slot) {
@@ -124,9 +124,10 @@ func (r *run) first(ctx context.Context) (uint64, error) {
 	return r.tip(ctx)
 }
 
-// slots returns the slots in [from, to] that have a block as far as getBlocks lists them,
-// ascending, each once. If the server answers getBlocks with an error, as one does that does not
-// offer it, slots returns all slots, with listed false, and does so for listAgain.
+// slots returns the slots in [from, to] that have a block according to getBlocks, ascending, each
+// once. If the server answers getBlocks with an error, for example because it does not offer the
+// method, slots returns all slots in [from, to] with listed false, and does the same for listAgain
+// without asking.
 func (s *Source) slots(ctx context.Context, from, to uint64) (slots []uint64, listed bool, err error) {
 	if steady.Now() < s.noLists.Load() {
 		return between(from, to), false, nil
@@ -167,7 +168,8 @@ func (r *run) fetch(ctx context.Context, j *job) {
 	}
 	for try := 1; ; try++ {
 		j.block, j.err = r.block(ctx, j.slot, ask)
-		// The same server lists the slot. Another one may answer better.
+		// The server lists the slot, and says that it has no block. Another server at the same
+		// address may answer better.
 		if !j.listed || !solana.SkippedSlot(j.err) || try == maxAsked || pause.For(ctx, r.cfg.firstPause) != nil {
 			return
 		}
@@ -178,16 +180,16 @@ func (r *run) fetch(ctx context.Context, j *job) {
 type asking struct {
 	// headerOnly leaves out the transactions.
 	headerOnly bool
-	// now asks without waiting for a block that the server does not have: then the error is
-	// errAbsent.
+	// now means not to wait for a block that the server does not have. The error is then errAbsent.
 	now bool
 }
 
-// errAbsent means that the server does not have the block now: it may come, or there is none.
+// errAbsent means that the server does not have the block now. Either the block comes later, or the
+// slot has none.
 var errAbsent = errors.New("the server does not have the block")
 
-// maxGarbage is how often an unreadable answer is asked for: another server, or the same one later,
-// may do better.
+// maxGarbage is how often a block is asked for while its answers are unreadable: another server, or
+// the same one later, may do better.
 const maxGarbage = 3
 
 // block fetches a block or only its header, and parses it.
@@ -237,8 +239,8 @@ func (s *Source) block(ctx context.Context, slot uint64, ask asking) (*chain.Blo
 // maxHashes is how many blocks are remembered by their hash.
 const maxHashes = 4096
 
-// once returns an error if the block was answered for another slot before: an answer to an earlier
-// call came again.
+// once returns an error if the same block was the answer for another slot before. Then the server,
+// or a proxy, has repeated its answer to an earlier call.
 func (s *Source) once(slot uint64, hash pubkey.Key) error {
 	if before, known, _ := s.hashes.PeekOrAdd(hash, slot); known && before != slot {
 		return fmt.Errorf("%w: the block of slot %d", solana.ErrMalformed, before)
@@ -247,9 +249,8 @@ func (s *Source) once(slot uint64, hash pubkey.Key) error {
 }
 
 // retry calls ask, with growing pauses, until ask succeeds, its error cannot be retried, or ctx
-// ends. What a server answers with an error (RPCError) is repeated for cfg.patience only, and so is
-// a call that fails while the server answers others. The client has already retried within its own
-// bounds.
+// ends. If the server answers with an RPCError, or answers getSlot while ask fails, retry gives up
+// after cfg.patience. The client has already retried within its own bounds.
 func retry[T any](ctx context.Context, s *Source, ask func() (T, error)) (T, error) {
 	began, wait := time.Now(), s.cfg.firstPause
 	for {
@@ -278,20 +279,21 @@ func retry[T any](ctx context.Context, s *Source, ask func() (T, error)) (T, err
 // maxWait is the longest pause between two calls of retry.
 const maxWait = 15 * time.Second
 
-// answers reports whether the server tells its slot now.
+// answers reports whether the server answers getSlot now.
 func (s *Source) answers(ctx context.Context) bool {
 	_, err := s.client.GetSlot(ctx, s.cfg.Commitment)
 	return err == nil
 }
 
-// tip returns the highest slot. It waits until the server tells it: only one that refuses the call
-// for good, and has given no block yet, is an error.
+// tip returns the server's highest slot. It waits until the server tells the slot. It returns an
+// error if ctx ends, or if the server refuses the call for good and has not given a block yet.
 func (s *Source) tip(ctx context.Context) (uint64, error) {
 	for {
 		tip, err := retry(ctx, s, func() (uint64, error) {
 			slot, err := s.client.GetSlot(ctx, s.cfg.Commitment)
 			if err == nil {
-				// Another server, or the same one later, may say better.
+				// A slot that the chain cannot have reached is retried: another server, or the same
+				// one later, may tell the right slot.
 				if no := s.bounds.Read(s.cfg.kind, slot); no != nil {
 					err = fmt.Errorf("getSlot: %w: %w", solana.ErrMalformed, no)
 				}
@@ -311,8 +313,8 @@ func (s *Source) tip(ctx context.Context) (uint64, error) {
 	}
 }
 
-// hopeless reports whether the server refuses the call as it refuses all calls with a wrong key or
-// address. One that has worked before may do so again.
+// hopeless reports whether the server refuses the call as servers do if the key or the address is
+// wrong. A server that has worked before may work again, so callers also look at Source.worked.
 func hopeless(err error) bool {
 	var status *solana.HTTPError
 	return errors.As(err, &status) && (status.Status == http.StatusUnauthorized || status.Status == http.StatusForbidden || status.Status == http.StatusNotFound)

@@ -10,10 +10,10 @@ import (
 	"github.com/mintlake/mintlake/solana/txwire"
 )
 
-// withheld returns the block of a slot that the node withholds, as it has transactions of a version
-// above the highest that was asked for. It has only a header, for which nodes do not look at
-// versions: with it the block takes its place in the chain. version is 0 if the node names none; it
-// is then at least one above the highest.
+// withheld returns the block of a slot that the node withholds, because the block has transactions
+// of a version above the highest that was asked for. The returned block has only a header, which
+// nodes give whatever the versions are. With the header the block takes its place in the chain.
+// version is 0 if the node names no version; withheld then takes the version after the highest.
 func (s *Source) withheld(ctx context.Context, slot uint64, version uint8) (*chain.Block, error) {
 	highest := s.cfg.Reader.Highest()
 	if version == 0 {
@@ -30,23 +30,24 @@ func (s *Source) withheld(ctx context.Context, slot uint64, version uint8) (*cha
 }
 
 const (
-	// maxAsked is how often a source asks for a block of which something cannot be read. Another
-	// server may answer better.
+	// maxAsked is how often a source asks for a block of which something cannot be read, or that is
+	// listed and said not to exist. Another server may answer better.
 	maxAsked = 3
 	// maxPartial bounds the slots that are remembered. At the bound all of them are forgotten. It
 	// is more than a day's slots of 400 ms.
 	maxPartial = 1 << 18
 )
 
-// partial are the slots of which this process has got a block that it cannot read whole, with how
-// often it asked. The ledger shows them as gaps, so that the filler of gaps and an upgraded process
-// ask again. Safe for concurrent use; the zero value is empty.
+// partial counts, by slot, how often this process asked for blocks that it cannot read whole. The
+// ledger shows their slots as gaps, so the filler of gaps asks again until it is enough, and so
+// does a later process that can read more. Safe for concurrent use; the zero value is empty.
 type partial struct {
 	mu    sync.Mutex
 	asked map[uint64]uint8
 }
 
-// note counts that a block came. Asking again for an unknown version brings nothing.
+// note counts a block that came and is partial. If the reason is an unknown version, asking again
+// brings nothing, so note counts all maxAsked attempts.
 func (p *partial) note(b *chain.Block) {
 	if !b.Partial() {
 		return
@@ -67,7 +68,7 @@ func (p *partial) note(b *chain.Block) {
 	p.asked[b.Slot] = min(asked, maxAsked)
 }
 
-// enough reports whether a slot is not to be asked for again.
+// enough reports whether a slot was asked for often enough.
 func (p *partial) enough(slot uint64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

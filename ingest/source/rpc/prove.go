@@ -11,30 +11,32 @@ import (
 	"github.com/mintlake/mintlake/internal/pause"
 )
 
-// Only the link of a block to its parent proves that the slots between them have no block. So a
-// range whose last slot has none is proved by the first block behind it.
+// Only the link of a block to its parent proves that the slots between them have no block. So if
+// the last slots of a range have no block, only the first block after the range proves it.
 
 const (
-	// maxBehind is how many slots behind a range are searched for a block.
-	maxBehind = 256
-	// maxUnlistedBehind is how many of them are asked for if getBlocks lists none that can be had,
-	// and maxTried how many are asked for at all.
-	maxUnlistedBehind = 16
-	maxTried          = 64
+	// maxAfter is how many slots after a range are searched for a block.
+	maxAfter = 256
+	// maxTried bounds how many of the slots that getBlocks lists are asked for, or of all slots if
+	// the server offers no list. If the server has none of the listed blocks, maxUnlistedAfter of
+	// the slots are asked for whether or not they are listed.
+	maxUnlistedAfter = 16
+	maxTried         = 64
 )
 
-// errUnproved is why slots are reported that were neither had nor proved to have no block.
+// errUnproved is reported for slots whose block was not read and that are not proved to have none.
 var errUnproved = errors.New("not proved: the blocks of these slots could not be had, and no later block's chain of parents shows that there are none; " +
 	"read the range again, from another server if this stays")
 
-// prove reads what is left of the range behind the last delivered block: the blocks that the first
-// block behind the range has as its ancestors. If there is no such block, the slots are reported.
+// prove reads what is left of the range after the last delivered block: the ancestors of the first
+// block after the range. If the server has no block after the range, prove reports the slots that
+// are left.
 func (r *run) prove(ctx context.Context) error {
 	to := *r.cfg.To
 	if r.begun && r.line.Tip() >= to || r.partial.enough(to) {
 		return nil
 	}
-	header, err := r.behind(ctx, to)
+	header, err := r.blockAfter(ctx, to)
 	switch {
 	case err != nil:
 		return err
@@ -47,24 +49,25 @@ func (r *run) prove(ctx context.Context) error {
 		r.reportGaps(ctx)
 		return nil
 	}
-	header.Known = true // it takes part in the order, and no sink gets it
+	header.Known = true // the block only leads to its ancestors, and no sink gets it
 	return r.add(ctx, header)
 }
 
-// behind returns the header of a block above slot whose parent is not above slot; nil if the server
-// shows none. If r waits, behind waits for the chain to go on, for at most cfg.patience.
-func (r *run) behind(ctx context.Context, slot uint64) (*chain.Block, error) {
+// blockAfter returns the header of the first block above slot: its parent is not above slot. It
+// returns nil if the server shows no such block. If r waits, blockAfter waits for the chain to go
+// on, for at most cfg.patience.
+func (r *run) blockAfter(ctx context.Context, slot uint64) (*chain.Block, error) {
 	for began, wait := time.Now(), r.cfg.firstPause; ; wait = min(2*wait, 15*time.Second) {
 		tip, err := r.tip(ctx)
 		if err != nil {
 			return nil, err
 		}
-		if last := min(tip, slot+maxBehind); last > slot {
+		if last := min(tip, slot+maxAfter); last > slot {
 			if header, err := r.headerAbove(ctx, slot, last); header != nil || err != nil {
 				return header, err
 			}
 		}
-		if !r.waits || tip >= slot+maxBehind || time.Since(began) > r.cfg.patience {
+		if !r.waits || tip >= slot+maxAfter || time.Since(began) > r.cfg.patience {
 			return nil, nil
 		}
 		if err := pause.For(ctx, wait); err != nil {
@@ -73,7 +76,8 @@ func (r *run) behind(ctx context.Context, slot uint64) (*chain.Block, error) {
 	}
 }
 
-// headerAbove is behind for blocks up to slot last, without waiting.
+// headerAbove returns the header of the first block in slot+1..last; nil if the server shows none
+// now.
 func (r *run) headerAbove(ctx context.Context, slot, last uint64) (*chain.Block, error) {
 	slots, listed, err := r.slots(ctx, slot+1, last)
 	if err != nil {
@@ -81,11 +85,11 @@ func (r *run) headerAbove(ctx context.Context, slot, last uint64) (*chain.Block,
 	}
 	slots = slots[:min(len(slots), maxTried)]
 	if listed {
-		slots = append(slots, between(slot+1, min(last, slot+maxUnlistedBehind))...)
+		slots = append(slots, between(slot+1, min(last, slot+maxUnlistedAfter))...)
 	}
 	for _, at := range slots {
 		header, err := r.block(ctx, at, asking{headerOnly: true, now: true})
-		for err == nil && *header.ParentSlot > slot { // a block that is not listed
+		for err == nil && *header.ParentSlot > slot { // the parent is after slot, too
 			header, err = r.block(ctx, *header.ParentSlot, asking{headerOnly: true, now: true})
 		}
 		switch {
@@ -100,8 +104,8 @@ func (r *run) headerAbove(ctx context.Context, slot, last uint64) (*chain.Block,
 	return nil, nil
 }
 
-// reportGaps reports the missing slots of the range that were noted, unless the source has reported
-// them before.
+// reportGaps reports the gaps of the run as refused, each once. It reports none if r does not wait,
+// and not a slot that was refused already or is not to be asked for again.
 func (r *run) reportGaps(ctx context.Context) {
 	for _, gap := range r.gaps {
 		from, to := max(gap.From, r.from), min(gap.To, *r.cfg.To)

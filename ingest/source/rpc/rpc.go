@@ -1,8 +1,8 @@
 // Package rpc is the source that reads blocks from a Solana JSON-RPC server by getBlock.
 //
 // In: a range of slots, or the tip to follow. Out: whole blocks in slot order, and the slots
-// without a block. Guarantees: only a parent link proves that a slot has no block; neither the list
-// of getBlocks nor an answer of getBlock does. What the links do not confirm is asked for again.
+// without a block. Guarantees: only a parent link proves that a slot has no block. Neither the list
+// of getBlocks nor an answer of getBlock proves it. A parent that is missing is asked for again.
 // Every slot of a range is read, proved to have no block, or refused, see prove. Blocks that are
 // missing below the tip are asked for until they come. A server that is away is waited for. A block
 // that cannot be had is refused with its reason, and the others go on. Some Config.Parallel blocks
@@ -45,7 +45,8 @@ type Config struct {
 	// kind is the source's kind in metrics and the ledger: source.KindRPC (default) or
 	// source.KindBackfill.
 	kind string
-	// From is the first slot. nil means after what the ledger has, else at the tip.
+	// From is the first slot. nil means the slot after the highest that the ledger has, or the tip
+	// if the ledger has none.
 	From *uint64
 	// To is the last slot. nil means to follow the tip for ever.
 	To *uint64
@@ -56,9 +57,9 @@ type Config struct {
 	Parallel int
 	// poll is the time between checks of the tip. Default slottime.Default, a slot.
 	poll time.Duration
-	// patience is how long a call is repeated that the server answers with an error, such as for a
-	// block that it does not have yet, or that fails while others do not. Default 2 min. A server
-	// that cannot be reached at all, and the tip, are asked for ever.
+	// patience is for how long a failing call is repeated if the server answers it with an error,
+	// such as for a block that it does not have yet, or answers other calls. Default 2 min. Calls
+	// for the tip, and calls to a server that cannot be reached at all, are repeated for ever.
 	patience time.Duration
 	// repairEvery is how often gaps are looked for while the tip is followed. Default 10 s.
 	repairEvery time.Duration
@@ -100,7 +101,8 @@ type Source struct {
 	hashes  *lru.Cache[pubkey.Key, uint64] // slots by the hash of their block
 	// worked means that the server has given a block.
 	worked *atomic.Bool
-	// noLists is until when getBlocks is not asked, as the server refused it; see steady.Now.
+	// noLists is the time until which getBlocks is not called, because the server refused it. It is
+	// a time of steady.Now.
 	noLists *atomic.Int64
 }
 
@@ -137,10 +139,10 @@ func New(cfg Config, deps Deps) (*Source, error) {
 // Kind returns the source's name in metrics and slot records.
 func (s *Source) Kind() string { return s.cfg.kind }
 
-// Run reads the range and returns nil, also when ctx ends. Without To it returns only then. Slots
-// at the end of a range that no block behind it proves within cfg.patience are refused. It returns
-// an error of the sink, or if the server refuses the first calls for good (wrong key, method not
-// offered). Progress counts slots; the total is 0 if the tip is followed.
+// Run reads the range and returns nil, also when ctx ends. Without To it returns only then. It
+// refuses slots at the end of a range if within cfg.patience no later block proves that they have
+// no block. It returns an error of the sink, or if the server refuses the first calls for good
+// (wrong key, method not offered). Progress counts slots; the total is 0 if the tip is followed.
 func (s *Source) Run(ctx context.Context, ledger source.Ledger, sink source.Sink) error {
 	if s.cfg.To == nil {
 		return s.follow(ctx, ledger, sink)
@@ -171,7 +173,7 @@ func (s *Source) follow(ctx context.Context, ledger source.Ledger, sink source.S
 	return err
 }
 
-// read runs the two halves of a reader.
+// read runs produce, which fetches blocks, and consume, which passes them on in order.
 func (s *Source) read(ctx context.Context, r *run) (err error) {
 	if r.from, err = r.first(ctx); err != nil {
 		if ctx.Err() != nil {
@@ -189,7 +191,7 @@ func (s *Source) read(ctx context.Context, r *run) (err error) {
 		return r.produce(inner, group, queue)
 	})
 	group.Go(func() error {
-		// The parent of the first block must be below the range, or read too.
+		// The line starts after the slot below the range, so a parent within the range is read too.
 		r.line = order.New(order.Config{Skips: true}, max(r.from, 1)-1)
 		return r.consume(inner, queue)
 	})
@@ -200,17 +202,16 @@ func (s *Source) read(ctx context.Context, r *run) (err error) {
 	return err
 }
 
-// Fill reads the slots from..to, both included, once. The geyser source closes its gaps with it. A
-// slot that cannot be had is refused once, however often it is read. One of which asking again
-// brings nothing is not asked for, see partial. Slots that are neither had nor proved to have no
-// block stay a gap of the ledger, and are not refused.
+// Fill reads the slots from..to, both included, once. The geyser source closes its gaps with it. If
+// the block of a slot cannot be read, Fill refuses the slot, but only the first time. It does not
+// ask for a slot if asking again brings nothing, see partial. Slots that it neither reads nor
+// proves to have no block stay a gap of the ledger, and are not refused.
 func (s *Source) Fill(ctx context.Context, from, to uint64, ledger source.Ledger, sink source.Sink) error {
 	return s.readRange(ctx, from, to, &run{ledger: ledger, carrier: order.NewCarrier(sink, nil, s.metrics), report: sink.Progress})
 }
 
-// readRange reads the slots from..to, both included, as r says. They are known to be missing: no
-// header is fetched first to see whether the ledger has the block, and each block is fetched by one
-// call.
+// readRange reads the slots from..to, both included, as r says. The ledger is known to lack them,
+// so readRange fetches each block by one call, and no header first.
 func (s *Source) readRange(ctx context.Context, from, to uint64, r *run) error {
 	part := *s
 	part.cfg.From, part.cfg.To = &from, &to
