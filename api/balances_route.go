@@ -13,7 +13,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// keepsBalances answers for handle on a node that keeps no balances.
+// keepsBalances returns a handler that calls handle. On a node that keeps no balances it answers
+// 404 instead.
 func (s *Server) keepsBalances(handle fiber.Handler) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		if s.deps.Balances == nil {
@@ -62,7 +63,7 @@ func pathOwner(c *fiber.Ctx) (pubkey.Key, error) {
 	return owner, nil
 }
 
-// queryAtSlot reads at_slot; nil without it.
+// queryAtSlot reads the parameter at_slot. It returns nil if the parameter is absent.
 func queryAtSlot(c *fiber.Ctx) (*uint64, error) {
 	slot, given, err := querySlot(c, "at_slot")
 	if err != nil || !given {
@@ -71,7 +72,8 @@ func queryAtSlot(c *fiber.Ctx) (*uint64, error) {
 	return &slot, nil
 }
 
-// queryMoment reads a time in Unix seconds; the zero time without it.
+// queryMoment reads a parameter that is a time in Unix seconds. It returns the zero time if the
+// parameter is absent.
 func queryMoment(c *fiber.Ctx, field string) (time.Time, error) {
 	const most = 1<<32 - 1
 	seconds, err := queryInteger(c, field, 0, most)
@@ -81,7 +83,8 @@ func queryMoment(c *fiber.Ctx, field string) (time.Time, error) {
 	return time.Unix(seconds, 0), nil
 }
 
-// queryRaw reads an amount in raw units; 0 without it.
+// queryRaw reads a parameter that is an amount in raw units. It returns 0 if the parameter is
+// absent.
 func queryRaw(c *fiber.Ctx, field string) (uint64, error) {
 	text, given, err := queryOnce(c, field)
 	if err != nil || !given {
@@ -94,7 +97,8 @@ func queryRaw(c *fiber.Ctx, field string) (uint64, error) {
 	return raw, nil
 }
 
-// queryCursor reads a cursor; the zero value without it.
+// queryCursor reads the parameter cursor. It returns the zero value if the parameter is absent or
+// empty.
 func queryCursor[T any](c *fiber.Ctx, parse func(text string) (T, error)) (cursor T, err error) {
 	text, given, err := queryOnce(c, "cursor")
 	if err != nil || !given || text == "" {
@@ -107,7 +111,7 @@ func queryCursor[T any](c *fiber.Ctx, parse func(text string) (T, error)) (curso
 	return cursor, nil
 }
 
-// optionalKey is nil for the zero key.
+// optionalKey returns a pointer to key; nil for the zero key, which stands for none.
 func optionalKey(key pubkey.Key) *pubkey.Key {
 	if key.IsZero() {
 		return nil
@@ -115,7 +119,7 @@ func optionalKey(key pubkey.Key) *pubkey.Key {
 	return &key
 }
 
-// optionalAmount is a raw amount as a decimal number.
+// optionalAmount returns a raw amount in decimal digits; nil if raw is nil.
 func optionalAmount(raw *uint64) *string {
 	if raw == nil {
 		return nil

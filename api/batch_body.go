@@ -8,21 +8,23 @@ import (
 	"time"
 )
 
-// maxBatch bounds the mints of POST /tokens/batch, from the specification.
+// maxBatch bounds the mints of POST /tokens/batch. The number is from the specification.
 const maxBatch = 500
 
-// defaultMaxWait is Server.maxWait: proxies and clients seldom wait longer for an answer.
+// defaultMaxWait is the longest wait_ms that a batch may ask for. Proxies and clients seldom wait
+// longer than this for an answer.
 const defaultMaxWait = 5 * time.Second
 
 // batchRequest is the body of POST /tokens/batch.
 type batchRequest struct {
-	mints  []string // each once, in the order asked
-	states bool
-	wait   time.Duration
+	mints  []string      // each once, in the order asked
+	states bool          // the answer tells the state of each mint
+	wait   time.Duration // how long the answer waits for unknown mints
 }
 
 // parseBatch reads {"mints": [string, …], "states": true, "wait_ms": 2000}. Other fields are
-// ignored, and so is the content type: what is not JSON fails anyway. maxWait bounds wait_ms.
+// ignored. So is the content type: a body that is not JSON is refused anyway. maxWait bounds
+// wait_ms.
 func parseBatch(body []byte, maxWait time.Duration) (batchRequest, error) {
 	request, ok := parsePlainBatch(string(body), maxWait)
 	if !ok {
@@ -47,8 +49,8 @@ func distinct(mints []string) []string {
 	return kept
 }
 
-// parseAnyBatch reads any body with encoding/json, or returns what is wrong with it. The mints may
-// have repeats.
+// parseAnyBatch reads any body with encoding/json. Its error says what is wrong with the body. The
+// mints may have repeats.
 func parseAnyBatch(body []byte, maxWait time.Duration) (request batchRequest, err error) {
 	const object = `must be a JSON object {"mints": […]}`
 	var fields map[string]json.RawMessage

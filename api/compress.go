@@ -17,8 +17,8 @@ import (
 // compressing it would save nothing.
 const compressFrom = 1400
 
-// coding is a content coding, at its fast level: rows shrink to a sixth at any level, and better
-// levels only take more time.
+// coding is a content coding, such as gzip, at its fastest level. Rows shrink to a sixth of their
+// size at any level, and higher levels only take more time.
 type coding struct {
 	name    string
 	writers sync.Pool // of resetWriter
@@ -33,10 +33,10 @@ type resetWriter interface {
 func newCodings() []*coding {
 	return []*coding{
 		{name: "zstd", writers: sync.Pool{New: func() any {
-			// A browser must hold the window, which RFC 9659 limits to 8 MiB. One goroutine is
-			// enough, because requests run in parallel.
+			// A browser must hold the window in memory, so RFC 9659 limits it to 8 MiB. One
+			// goroutine is enough, because requests run in parallel. The error is always nil: these
+			// options are valid.
 			w, _ := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
-				// these options cannot fail
 				zstd.WithWindowSize(1<<20), zstd.WithLowerEncoderMem(true))
 			return w
 		}}},
@@ -48,7 +48,7 @@ func newCodings() []*coding {
 	}
 }
 
-// encode writes the compressed body to out. It returns false if that fails.
+// encode writes the body, compressed, to out. It returns false if that fails.
 func (e *coding) encode(out io.Writer, body []byte) bool {
 	w := e.writers.Get().(resetWriter)
 	defer e.writers.Put(w)
@@ -76,7 +76,7 @@ func (s *Server) compress(c *fiber.Ctx) {
 		return
 	}
 	encoded := s.body(len(response.Body()) / 2)
-	c.Context().SetUserValue(keyEncoded, encoded)
+	c.Context().SetUserValue(keyEncoded, encoded) // frees the buffer after the request
 	if chosen.encode(encoded, response.Body()) && len(encoded.bytes) < len(response.Body()) {
 		response.SetBodyRaw(encoded.bytes)
 		response.Header.SetContentEncoding(chosen.name)
@@ -111,6 +111,7 @@ func choose(accepted string, codings []*coding) *coding {
 	return best
 }
 
+// mentioned returns whether Accept-Encoding has this name. Unlike quality, it does not count *.
 func mentioned(accepted, name string) bool {
 	for entry := range strings.SplitSeq(accepted, ",") {
 		token, _, _ := strings.Cut(entry, ";")
@@ -121,8 +122,8 @@ func mentioned(accepted, name string) bool {
 	return false
 }
 
-// quality returns the q of a coding, which is named by itself or by *. It is 0 if the coding is
-// refused or not named, or if its q is no number.
+// quality returns the q that Accept-Encoding gives a coding: by the name of the coding or, if that
+// is missing, by *. It is 0 if the coding is refused or not named, or if its q is no number.
 func quality(accepted, name string) float64 {
 	q := 0.0
 	for entry := range strings.SplitSeq(accepted, ",") {
@@ -144,6 +145,7 @@ func quality(accepted, name string) float64 {
 	return q
 }
 
+// weight reads a parameter such as q=0.5. It returns 0 for any other text.
 func weight(parameter string) float64 {
 	key, text, _ := strings.Cut(strings.TrimSpace(parameter), "=")
 	value, err := strconv.ParseFloat(strings.TrimSpace(text), 64)

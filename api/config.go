@@ -26,18 +26,19 @@ type Config struct {
 	DrainTime      time.Duration `koanf:"drain_time" usage:"how long a node that stops says so on /readyz and goes on serving, so that load balancers turn away first"`
 	ShutdownGrace  time.Duration `koanf:"shutdown_grace" usage:"time requests under way get when the node stops"`
 	MaxConnections int           `koanf:"max_connections" usage:"most connections at once; beyond, those that wait longest for a request are closed"`
-	// MaxConnectionsPerClient does not bound trusted proxies.
+	// MaxConnectionsPerClient does not apply to trusted proxies.
 	MaxConnectionsPerClient int `koanf:"max_connections_per_client" usage:"most connections of one client at once; 0 = no bound"`
 	// Ranking is what tokens are ordered by: market.Rankings lists the figures.
 	Ranking          string        `koanf:"ranking" usage:"what tokens are ordered by: volume, user_volume or organic_volume"`
 	TrustedProxies   []string      `koanf:"trusted_proxies" usage:"addresses or CIDR prefixes whose X-Forwarded-For is believed"`
 	SnapshotPatience time.Duration `koanf:"snapshot_patience" usage:"how long ClickHouse may be away at start before the registry is folded from the topics"`
-	// CheckpointEvery is of the file in Deps.CheckpointFolder.
+	// CheckpointEvery is how often the file in Deps.CheckpointFolder is written.
 	CheckpointEvery time.Duration `koanf:"checkpoint_every" usage:"how often the copy of the registry is written to data_dir, so that a restart is quick; 0 = never, and none is read"`
 	// InternalToken marks requests of Mintlake's own rooms: see access/internaltoken.
 	InternalToken string `koanf:"internal_token" usage:"token of requests that no rate limit holds for: the JSON-RPC gateway's, which limits its own clients; set the same at both" secret:"true"`
 	// AllowedHosts are the host names that requests to a loopback Addr may have besides loopback
-	// names: see access/hosts. The setting is shared by all addresses.
+	// names: see access/hosts. The setting is not one of api, because all addresses of the process
+	// share it.
 	AllowedHosts []string `koanf:"-"`
 	// RateLimits is a section of its own, rate_limits.
 	RateLimits RateLimits `koanf:"-"`
@@ -47,22 +48,23 @@ type Config struct {
 	ChainExplorer string `koanf:"chain_explorer" usage:"explorer of the chain to which the pages' links lead, as https://explorer.solana.com: one whose pages are /address/ADDRESS and /tx/SIGNATURE; none = no such links; empty = explorer.solana.com, and none for the demo chain"`
 	// SwapURL is for the explorer's page of quotes; the API itself does not call it.
 	SwapURL string `koanf:"swap_url" usage:"swap quote API as browsers reach it, as https://swap.example, for the explorer's page of quotes; empty = the one in the same process, if it listens on loopback; its swap.allowed_origins must hold the explorer's origin"`
-	// Response shapes for which clients already have code.
+	// TokensV2 and TokenList switch on routes whose response shapes are those of other APIs, for
+	// which clients already have code.
 	TokensV2  bool `koanf:"tokens_v2" usage:"serve /tokens/v2, the shape of Jupiter's Tokens API V2"`
 	TokenList bool `koanf:"token_list" usage:"serve /tokenlist.json, the verified tokens in the shape of the Solana token list"`
 }
 
-// Streams bounds GET /tokens/stream.
+// Streams bounds GET /tokens/stream and GET /trades/stream.
 type Streams struct {
 	Max       int `koanf:"max" usage:"readers of the change feed at once, and as many of trades"`
 	PerClient int `koanf:"per_client" usage:"readers of the change feed at once and client, and as many of trades"`
 	MaxReplay int `koanf:"max_replay" usage:"records that one reader's old cursor may make the node read again"`
 	// MaxAge makes clients reconnect now and then. So they spread over new nodes, and a load
-	// balancer can drain old ones.
+	// balancer can empty old nodes.
 	MaxAge time.Duration `koanf:"max_age" usage:"how long a reader of a stream is served before it is asked to connect again"`
 }
 
-// RateLimits are requests per client and minute. The defaults are the specification's.
+// RateLimits are requests per client and minute. The defaults are from the specification.
 type RateLimits struct {
 	Enabled bool `koanf:"enabled" usage:"limit requests per client"`
 	Search  int  `koanf:"search" usage:"GET /tokens a minute and client"`
@@ -110,14 +112,15 @@ func DefaultConfig() Config {
 	}
 }
 
-// originURL is a scheme, a host and a port: what a content security policy can hold.
+// originURL matches a URL of a scheme, a host and perhaps a port. A content security policy can
+// hold such a URL.
 var originURL = regexp.MustCompile(`^https?://([A-Za-z0-9.-]+|\[[0-9a-fA-F:.]+\])(:[0-9]{1,5})?$`)
 
-// Validate returns all problems at once, each with its key, its value and its rule.
+// Validate returns all problems in one error, each with its key, its value and its rule.
 func (c *Config) Validate() error {
 	var errs []error
 	refuse := func(key string, value any, rule string) {
-		if !strings.HasPrefix(key, "rate_limits.") { // a section of its own
+		if !strings.HasPrefix(key, "rate_limits.") { // rate_limits is no part of the section api
 			key = "api." + key
 		}
 		errs = append(errs, fmt.Errorf("%s: %v: %s", key, value, rule))
@@ -194,7 +197,8 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// leastCheckpointEvery bounds what checkpoints cost: one of a large registry has gigabytes.
+// leastCheckpointEvery bounds the cost of checkpoints: each writes the whole registry, which can be
+// gigabytes.
 const leastCheckpointEvery = time.Minute
 
 func (c *Config) replica(checkpointFolder string) replica.Config {

@@ -25,7 +25,7 @@ func (e *Error) Error() string { return e.Message }
 // raw returns the error as a whole HTTP response that closes its connection, for a connection that
 // has no request yet.
 func (e *Error) raw() []byte {
-	body, _ := json.Marshal(e) // two strings and a number
+	body, _ := json.Marshal(e) // cannot fail: two strings and a number
 	return fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nRetry-After: 1\r\nAccess-Control-Allow-Origin: *\r\n"+
 		"Cache-Control: no-store\r\nConnection: close\r\n\r\n%s", e.StatusCode, e.Name, len(body), body)
 }
@@ -39,7 +39,8 @@ func invalid(field, value, rule string) *Error {
 	return newError(fiber.StatusBadRequest, "%s is %s: %s", field, clip(value), rule)
 }
 
-// clip shortens a client's text so that a message can repeat it.
+// clip returns value, at most 64 characters of it, as valid UTF-8, so that a message can repeat
+// what a client sent.
 func clip(value string) string {
 	const most = 64
 	value = strings.ToValidUTF8(value, "\ufffd")
@@ -49,7 +50,7 @@ func clip(value string) string {
 	return value
 }
 
-// quoted returns a client's text as a message repeats it.
+// quoted returns a client's text clipped and in quotation marks, for a message.
 func quoted(value string) string { return fmt.Sprintf("%q", clip(value)) }
 
 // public returns the Error that a client gets for err. An Error is returned as it is. An error of
@@ -100,7 +101,9 @@ func (s *Server) handleServerError(c *fiber.Ctx, err error) error {
 	return nil
 }
 
-// linger makes Close read on for a while before it closes the connection: see listen.CloseLate.
+// linger makes Close of the request's connection read on for a while before it closes the
+// connection. Otherwise TCP would throw away the response to a request that is still being sent:
+// see listen.CloseLate.
 func linger(c *fiber.Ctx) {
 	if open, ok := c.Context().Conn().(*connection); ok {
 		open.linger.Store(true)

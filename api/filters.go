@@ -16,7 +16,7 @@ import (
 	"github.com/mintlake/mintlake/solana/tokenaccount"
 )
 
-// maxTag bounds the tag in a query; tags in off-chain metadata are shorter.
+// maxTag bounds the tag in a query, in bytes. Tags in off-chain metadata are shorter.
 const maxTag = 64
 
 // queryFilter reads the filters that search and stream share.
@@ -112,12 +112,13 @@ func queryLaunchpad(c *fiber.Ctx) (string, error) {
 	return text, nil
 }
 
-// queryUSD reads a lower bound in USD.
+// queryUSD reads a lower bound in USD. It returns nil if the parameter is absent.
 func queryUSD(c *fiber.Ctx, field string) (*float64, error) {
 	text, given, err := queryOnce(c, field)
 	if err != nil || !given {
 		return nil, err
 	}
+	// ParseFloat also takes hexadecimal numbers and underscores, which the API refuses.
 	usd, parseErr := strconv.ParseFloat(text, 64)
 	if parseErr != nil || !(usd >= 0) || math.IsInf(usd, 0) || strings.ContainsAny(text, "xX_") {
 		return nil, invalid(field, quoted(text), "must be a decimal number of USD, at least 0")
@@ -173,7 +174,7 @@ func (s *Server) queryOrder(c *fiber.Ctx, query *search.Query) (page int64, err 
 		return 0, err
 	case walks && cursor != "" && !search.ValidCursor(cursor):
 		return 0, invalid("cursor", quoted(cursor), "must be the next_cursor of a page, or empty for the first one")
-	case walks: // overrides sort and page, because only the order by mint has cursors
+	case walks: // the cursor overrides sort and page, because only the order by mint has cursors
 		query.Sort, query.Cursor = search.SortMint, cursor
 	}
 	if query.Sort == search.SortMint {

@@ -27,7 +27,8 @@ type tokenAccount struct {
 	Amount  string      `json:"amount"`
 	// IsFrozen is nil if it is not known.
 	IsFrozen *bool `json:"is_frozen"`
-	// Delegate is nil if nobody may spend, or it is not known: DelegatedAmount is nil then.
+	// Delegate may spend DelegatedAmount, a raw amount. Both are nil if there is no delegate, or if
+	// that is not known.
 	Delegate        *pubkey.Key `json:"delegate"`
 	DelegatedAmount *string     `json:"delegated_amount"`
 }
@@ -41,8 +42,8 @@ func accountRow(a *balances.Account) tokenAccount {
 	return row
 }
 
-// getAccounts is GET /tokens/{mint}/accounts: the token accounts with the most. It reads
-// ClickHouse.
+// getAccounts is GET /tokens/{mint}/accounts: the token accounts of a mint, those with the most
+// first. It reads ClickHouse.
 func (s *Server) getAccounts(c *fiber.Ctx) error {
 	limit, err := queryInteger(c, "limit", defaultLimit, maxLimit)
 	if err != nil {

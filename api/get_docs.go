@@ -17,7 +17,7 @@ import (
 //go:embed docs.html
 var docsTemplate string
 
-// docsPolicy forbids scripts, and everything that is loaded: the page needs neither.
+// docsPolicy forbids scripts and the loading of any other file. The page needs neither.
 const docsPolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'"
 
 // getOpenAPI is GET /openapi.json.
@@ -39,7 +39,7 @@ func (s *Server) getDocs(c *fiber.Ctx) error {
 	return c.Send(s.docs)
 }
 
-// document is the part of the OpenAPI document that the page shows.
+// document has the parts of the OpenAPI document that /docs and /llms.txt show.
 type document struct {
 	Info struct {
 		Title, Version, Description string
@@ -77,7 +77,8 @@ type schema struct {
 	Properties  map[string]schema
 }
 
-// Kind returns the type in words.
+// Kind returns the type in words, such as "array of string", or the name of the schema that $ref
+// names.
 func (s schema) Kind() string {
 	switch t := s.Type.(type) {
 	case string:

@@ -5,7 +5,8 @@ import (
 	"github.com/gofiber/fiber/v2/middleware/adaptor"
 )
 
-// explorerPaths are the paths of the explorer's pages but a token's, and of their files.
+// explorerPaths returns the paths of the explorer's files, and of all its pages except the page of
+// a token.
 func explorerPaths() []string {
 	return []string{"/", "/new", "/movers", "/volume", "/quote", "/coverage", "/owner/:owner", "/explorer/*"}
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// historyRetryAfter is how many seconds a client should wait when ClickHouse does not answer.
+// historyRetryAfter is the Retry-After, in seconds, of a 503 that is sent because ClickHouse does
+// not answer.
 const historyRetryAfter = "5"
 
 // getHistory is GET /tokens/{mint}/history: the events of a mint, newest first, with what each one
@@ -74,7 +75,8 @@ func (s *Server) historyError(err error, mint pubkey.Key) error {
 	}
 }
 
-// notYet is the answer while memory is ahead of ClickHouse, usually by a second.
+// notYet returns the answer for a mint that the replica has and ClickHouse does not have yet.
+// ClickHouse is usually a second behind.
 func notYet(mint pubkey.Key) *Error {
 	e := newError(fiber.StatusServiceUnavailable, "the history of mint %s is not in ClickHouse yet; try again in a second", quoted(mint.String()))
 	e.headers = []string{fiber.HeaderRetryAfter, "1"}

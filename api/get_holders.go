@@ -26,11 +26,12 @@ const (
 type holdersResponse struct {
 	Mint     pubkey.Key `json:"mint"`
 	Decimals uint8      `json:"decimals"`
-	// Supply is the raw supply, nil if unknown: of now, or of the slot.
+	// Supply is the raw supply, now or at the slot that is asked for; nil if unknown.
 	Supply *string  `json:"supply"`
 	Items  []holder `json:"items"`
 	Limit  int      `json:"limit"`
-	// Total is nil if it would need all accounts of a mint that has many.
+	// Total is the number of holders. It is nil if all accounts of a mint with many accounts would
+	// have to be read for it.
 	Total *uint64 `json:"total"`
 	Next  *string `json:"next"`
 	balances.State
@@ -39,16 +40,16 @@ type holdersResponse struct {
 // holder is a row of GET /tokens/{mint}/holders.
 type holder struct {
 	Rank     uint64      `json:"rank"`
-	Owner    *pubkey.Key `json:"owner"` // nil if the source did not tell it
+	Owner    *pubkey.Key `json:"owner"` // nil if the source did not tell the owner
 	Kind     string      `json:"owner_kind"`
 	Amount   string      `json:"amount"`
 	Accounts uint64      `json:"accounts"`
-	// SharePct is in percent of the supply; nil if that is unknown.
+	// SharePct is the share of the supply in percent; nil if the supply is unknown or 0.
 	SharePct *float64 `json:"share_pct"`
 }
 
-// getHolders is GET /tokens/{mint}/holders: who holds a mint, those with the most first, now or at
-// the end of a slot. It reads ClickHouse.
+// getHolders is GET /tokens/{mint}/holders: the holders of a mint, those with the most first, now
+// or at the end of a slot. It reads ClickHouse.
 func (s *Server) getHolders(c *fiber.Ctx) error {
 	ranking, err := queryRanking(c)
 	if err != nil {
@@ -113,7 +114,7 @@ func (s *Server) supplyAt(ctx context.Context, mint pubkey.Key, slot uint64) *st
 	}
 	snapshot, err := s.history.AsOf(ctx, mint, slot)
 	if err != nil {
-		return nil // shares are null then
+		return nil // the answer then has no supply and no shares
 	}
 	token, _ := snapshot.Token()
 	return token.Supply

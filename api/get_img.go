@@ -25,8 +25,8 @@ var unknownSVG []byte
 // loaded.
 const imagePolicy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; sandbox"
 
-// imageHeaders are set on every answer. Their names are in canonical form, so that fasthttp need
-// not convert them.
+// imageHeaders are set on every answer. Their names are in canonical form, which saves fasthttp the
+// conversion.
 var imageHeaders = [...][2][]byte{
 	{[]byte(fiber.HeaderContentSecurityPolicy), []byte(imagePolicy)},
 	{[]byte("Cross-Origin-Resource-Policy"), []byte("cross-origin")},
@@ -41,9 +41,9 @@ const headerLogoStatus = "X-Logo-Status"
 const ageUnknown = 60
 
 // getImage is GET /img/{mint}. It always answers with an image: the logo as it was fetched, a
-// variant of it, or the fallback. A mint that is not in the registry is queued for enrichment, and
-// so is one whose document could not be read. An invalid `size` or `format` is ignored, because an
-// <img> cannot show an error.
+// variant of it, or the fallback. A mint that is not in the registry is queued for enrichment. So
+// is a mint whose metadata document could not be read. An invalid `size` or `format` is ignored,
+// because an <img> cannot show an error.
 func (s *Server) getImage(c *fiber.Ctx) error {
 	header := &c.Response().Header
 	for i := range imageHeaders {
@@ -76,13 +76,13 @@ func (s *Server) getImage(c *fiber.Ctx) error {
 	header.SetContentType(answer.Blob.Type)
 	header.Set(fiber.HeaderETag, answer.Blob.ETag)
 	setImageAge(c, status, seconds)
-	c.Response().SetBodyRaw(answer.Blob.Body) // shared, and not written to
+	c.Response().SetBodyRaw(answer.Blob.Body) // not copied: answers share it, and nobody changes it
 	return nil
 }
 
-// logoOf returns the URL and the status of a token's logo, and whether its document is lacking;
-// known is false for a mint that is not in the registry. It uses the row cache, because the same
-// images are requested again and again.
+// logoOf returns the URL and the status of a token's logo. lacking is true if the token's metadata
+// document could most likely not be read. known is false for a mint that is not in the registry.
+// logoOf uses the row cache, because the same images are requested again and again.
 func (s *Server) logoOf(mint pubkey.Key) (url, status string, lacking, known bool) {
 	id, known := s.replica.ID(mint)
 	if !known {
@@ -107,7 +107,7 @@ func setImageAge(c *fiber.Ctx, status string, seconds int) {
 	c.Response().Header.Set(headerLogoStatus, status)
 }
 
-// variantOf reads ?size=, which is rounded up to the next size that exists (32 to 512), and
+// variantOf reads ?size=, which it rounds up to the next size that variants have (32 to 512), and
 // ?format=webp|png.
 func variantOf(c *fiber.Ctx) (variant picture.Variant) {
 	arguments := c.Context().QueryArgs()
@@ -151,8 +151,8 @@ func (s *Server) runLogos(ctx context.Context) error {
 	return s.logos.Run(ctx) // never fails
 }
 
-// SimilarLogos returns how many tokens, this one included, show a logo that looks like the mint's;
-// 0 if its logo is not known.
+// SimilarLogos returns how many tokens, the mint's included, show a logo that looks like the
+// mint's; 0 if the mint's logo is not known.
 func (s *Server) SimilarLogos(mint pubkey.Key) int {
 	if s.logos == nil {
 		return 0
@@ -160,5 +160,5 @@ func (s *Server) SimilarLogos(mint pubkey.Key) int {
 	return s.logos.Similar(mint)
 }
 
-// CopiedLogo returns whether another token showed the same logo before this mint did.
+// CopiedLogo returns whether another token showed the mint's logo before the mint did.
 func (s *Server) CopiedLogo(mint pubkey.Key) bool { return s.logos != nil && s.logos.Copied(mint) }

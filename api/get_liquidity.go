@@ -85,7 +85,8 @@ func (s *Server) getLiquidityHistory(c *fiber.Ctx) error {
 	return c.JSON(liquidityResponse{mint, points})
 }
 
-// queryHours reads which hours are asked for.
+// queryHours reads the hours that are asked for: the newest limit hours that begin at from or
+// later, and before to. By default these are the newest defaultPoints hours.
 func queryHours(c *fiber.Ctx) (from, to time.Time, limit int, err error) {
 	most, err := queryInteger(c, "limit", defaultPoints, maxPoints)
 	if err != nil {
@@ -99,7 +100,8 @@ func queryHours(c *fiber.Ctx) (from, to time.Time, limit int, err error) {
 	return time.Unix(first, 0), time.Unix(end, 0), int(most), err
 }
 
-// marketPool returns the pool of a request. It is an error if the node has no ClickHouse.
+// marketPool returns the pool that the path names. It is an error if that is no address, or if the
+// node has no ClickHouse.
 func (s *Server) marketPool(c *fiber.Ctx) (pubkey.Key, error) {
 	text := pathText(c, "pool")
 	pool, err := pubkey.Parse(text)

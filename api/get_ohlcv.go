@@ -83,8 +83,9 @@ func (s *Server) getCandles(c *fiber.Ctx) error {
 	return c.JSON(candlesResponse{mint, interval, market.Unit(unit), answer.Pool, answer.QuoteMint, answer.Candles})
 }
 
-// marketMint returns the mint of a request about swaps, for what is asked of it. It is an error if
-// the mint is not in the registry, or if the node has no ClickHouse.
+// marketMint returns the mint that the path names, for a request that ClickHouse answers. It is an
+// error if the mint is not in the registry, or if the node has no ClickHouse. what is as in
+// noMarket.
 func (s *Server) marketMint(c *fiber.Ctx, what string) (pubkey.Key, error) {
 	mint, err := pathKey(c)
 	if err != nil {
@@ -99,7 +100,8 @@ func (s *Server) marketMint(c *fiber.Ctx, what string) (pubkey.Key, error) {
 	return mint, nil
 }
 
-// noMarket says that something, such as "candles are", cannot be told now.
+// noMarket returns the answer for something that cannot be told now. what is the beginning of a
+// sentence about it, such as "candles are".
 func noMarket(what string) *Error {
 	e := newError(fiber.StatusServiceUnavailable, "%s not available: ClickHouse does not answer, and nothing of it is kept in memory; try again later", what)
 	e.headers = []string{fiber.HeaderRetryAfter, historyRetryAfter}

@@ -63,8 +63,10 @@ func (s *Server) getOwnerAccounts(c *fiber.Ctx) error {
 	return c.JSON(response)
 }
 
-// completeAccounts says how whole a list of an owner's accounts is. Of one mint it is as whole as
-// the mint; of all only if all accounts of all mints are known, and of each mint listed.
+// completeAccounts returns the state of a list of an owner's accounts. If mint is not nil, only
+// accounts of that mint are listed, and the list is as complete as the mint. Otherwise it is
+// complete only if each listed mint is complete, and the node knows all accounts of all mints: the
+// owner may have accounts of mints that are not listed.
 func (s *Server) completeAccounts(ctx context.Context, mint *pubkey.Key, accounts []balances.Account) (balances.State, error) {
 	mints := make([]pubkey.Key, 0, len(accounts)+1)
 	if mint != nil {

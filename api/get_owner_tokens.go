@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// mostValued is up to how many tokens of a wallet are ordered by value. More are ordered by
-	// mint: a wallet can be sent half a million of them.
+	// mostValued is the most tokens of a wallet that are ordered by value. The tokens of a wallet
+	// with more are ordered by mint, because anybody can send a wallet half a million tokens.
 	mostValued = 10_000
 	maxHeld    = 1_000
 )
@@ -35,8 +35,8 @@ type ownerTokensResponse struct {
 	balances.State
 }
 
-// ownerHeld is what a wallet holds of a mint. All but mint, amount and accounts is nil for a mint
-// that is not in the registry; price and value also at a past slot.
+// ownerHeld is what a wallet holds of a mint. For a mint that is not in the registry, symbol, name,
+// decimals, price and value are nil. At a past slot, price and value are nil.
 type ownerHeld struct {
 	Mint     pubkey.Key `json:"mint"`
 	Symbol   *string    `json:"symbol"`
@@ -71,7 +71,7 @@ func (s *Server) getOwnerTokens(c *fiber.Ctx) error {
 	ctx := context.WithoutCancel(c.UserContext())
 	response := ownerTokensResponse{Owner: owner, Limit: int(limit), Sort: "value"}
 	var held balances.Held
-	if after.byMint { // a page of a wallet with very many
+	if after.byMint { // a page, but not the first one, of a wallet with more than mostValued tokens
 		held, err = s.deps.Balances.Held(ctx, owner, after.mint.String(), response.Limit+1, slot)
 	} else {
 		held, err = s.deps.Balances.Held(ctx, owner, "", mostValued+1, slot)
@@ -80,7 +80,7 @@ func (s *Server) getOwnerTokens(c *fiber.Ctx) error {
 		return s.balancesError(err)
 	}
 	if response.Total = held.Total; after.byMint {
-		response.Total = after.total
+		response.Total = after.total // Held counts the tokens only for the first page
 	}
 	if after.byMint || len(held.Holdings) > mostValued {
 		response.Sort = "mint"
@@ -132,8 +132,9 @@ func (s *Server) ownerHeldOf(h *balances.Holding, now bool) ownerHeld {
 	return item
 }
 
-// completeOwnerTokens says how whole the answer is. from is the first slot of which changes are
-// held.
+// completeOwnerTokens sets Complete of each item, and the state of the whole answer. from is the
+// first slot of which changes of balances are held. At a past slot, a mint is complete only if
+// SinceSlot, from which its changes are known, is not after that slot and not before from.
 func (s *Server) completeOwnerTokens(ctx context.Context, response *ownerTokensResponse, slot *uint64, from uint64) error {
 	mints := make([]pubkey.Key, 0, len(response.Items))
 	for i := range response.Items {
@@ -159,8 +160,9 @@ func (s *Server) completeOwnerTokens(ctx context.Context, response *ownerTokensR
 	return nil
 }
 
-// joinStates returns what holds of all of count mints: since the latest beginning, and as of the
-// latest change.
+// joinStates returns the state of an answer about count mints, of which states has those that were
+// counted. The answer is complete if each of the mints is. SinceSlot and AsOfSlot are the highest
+// of any mint.
 func joinStates(states map[pubkey.Key]balances.State, count int) balances.State {
 	joined := balances.State{Complete: len(states) == count && count > 0}
 	for _, state := range states {
@@ -170,6 +172,7 @@ func joinStates(states map[pubkey.Key]balances.State, count int) balances.State 
 	return joined
 }
 
+// laterSlot returns the higher slot. A nil slot is lower than any other.
 func laterSlot(a, b *uint64) *uint64 {
 	if a == nil || b != nil && *b > *a {
 		return b
@@ -177,11 +180,13 @@ func laterSlot(a, b *uint64) *uint64 {
 	return a
 }
 
-// heldCursor is a token's place in a wallet. The zero value is before all tokens.
+// heldCursor is a token's place among the tokens of a wallet. The zero value is before all tokens.
 type heldCursor struct {
+	// byMint is true if the tokens are ordered by mint, and not by value. given is false in the
+	// zero value only.
 	byMint, given bool
-	value         float64 // -1 if unknown
-	// total is how many tokens the first page counted.
+	value         float64 // in US dollars; -1 if unknown
+	// total is the number of tokens that the first page counted.
 	total uint64
 	mint  pubkey.Key
 }
@@ -194,7 +199,7 @@ func heldCursorOf(item *ownerHeld, byMint bool) heldCursor {
 	return cursor
 }
 
-// compare orders by value descending, unknown last, then by mint.
+// compare orders by value, the highest first and unknown values last, then by mint.
 func (c heldCursor) compare(d heldCursor) int {
 	return cmp.Or(cmp.Compare(d.value, c.value), pubkey.Compare(c.mint, d.mint))
 }
@@ -202,7 +207,7 @@ func (c heldCursor) compare(d heldCursor) int {
 // heldCursorSize is the length of a cursor in bytes.
 const heldCursorSize = 1 + 8 + 8 + pubkey.Size
 
-// String is the order, the value, the total and the mint in hexadecimal digits.
+// String returns the order, the value, the total and the mint in hexadecimal digits.
 func (c heldCursor) String() string {
 	raw := []byte{0}
 	if c.byMint {

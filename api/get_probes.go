@@ -12,9 +12,9 @@ func (s *Server) getHealth(c *fiber.Ctx) error {
 	return c.JSON(fiber.Map{"status": "ok"})
 }
 
-// getReady is GET /readyz. It is 503 until the replica is loaded and has read the topics up to
+// getReady is GET /readyz. It answers 503 until the replica is loaded and has read the topics up to
 // where they ended at start, while the node drains, and when a topic that the registry is made of
-// is lost. Other losses are listed in a 200.
+// is lost. If anything else is lost, it answers 200 and lists the reasons.
 func (s *Server) getReady(c *fiber.Ctx) error {
 	c.Set(fiber.HeaderCacheControl, "no-store")
 	if s.draining.Load() {

@@ -25,7 +25,8 @@ func (s *Server) getStatusPast(c *fiber.Ctx) error {
 	return c.JSON(s.status.Past())
 }
 
-// askClickHouse queries the table of history, for a window of next to no rows.
+// askClickHouse asks ClickHouse for a window of the history that has hardly any row: slot 0 of one
+// mint.
 func (s *Server) askClickHouse(ctx context.Context) error {
 	_, _, err := s.deps.History.Window(ctx, registry.WrappedSOL(), 0, 1)
 	return err

@@ -18,8 +18,8 @@ import (
 	"github.com/mintlake/mintlake/replica/search"
 )
 
-// heartbeat is how long a stream sends nothing before it sends a sign of life: proxies close
-// connections that are silent for half a minute.
+// heartbeat is how long a stream sends nothing before it sends a comment line as a sign of life:
+// proxies close connections that are silent for half a minute.
 const heartbeat = 15 * time.Second
 
 // reconnectAfter is how long clients should wait before they reconnect, in milliseconds.
@@ -42,7 +42,8 @@ func (s *Server) getStream(c *fiber.Ctx) error {
 		cursor = c.Query("cursor")
 	}
 	stream.reader, err = s.feed.Open(s.client(c), cursor)
-	// A cursor in the right form is probably from another installation.
+	// A cursor in the right form that is refused is probably from another installation. The stream
+	// then begins with a reset, and not with an error.
 	if errors.Is(err, feed.ErrCursor) && isCursor(cursor) {
 		stream.reader, err = s.feed.OpenAnew(s.client(c))
 	}
@@ -77,7 +78,7 @@ func (s *Server) queryStream(c *fiber.Ctx) (*stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !isCursor(cursor) { // also if Last-Event-ID overrides it
+	if !isCursor(cursor) { // refused even if Last-Event-ID takes its place
 		return nil, refuseStream(feed.ErrCursor, cursor)
 	}
 	if _, given, _ := queryOnce(c, "q"); given {
@@ -116,12 +117,12 @@ type stream struct {
 	write     rowWriter
 	reader    *feed.Reader
 	conn      net.Conn
-	patience  time.Duration
-	buf       []byte
+	patience  time.Duration // how long a write may take
+	buf       []byte        // what the next flush sends
 }
 
-// cursorForm is the form of a cursor. maxStreamCursor bounds its length; a thousand partitions need
-// no more.
+// cursorForm is the form of a cursor. maxStreamCursor bounds its length in characters: the cursor
+// of a thousand partitions is no longer.
 var cursorForm = regexp.MustCompile(`^[A-Za-z0-9_-]*$`)
 
 const maxStreamCursor = 4096
@@ -153,8 +154,9 @@ func (s *stream) run(w *bufio.Writer) {
 }
 
 // append writes a batch. The id comes last, in an event of its own without data. So a client that
-// is cut off in the middle reads the whole batch again. A reset and its id are one event: a client
-// that knows of the reset also knows where to go on, however long it reads the registry first.
+// is cut off in the middle reads the whole batch again. A reset and its id are one event, so that a
+// client which knows of the reset also knows where to go on, however long it reads the registry
+// first.
 func (s *stream) append(batch *feed.Batch) {
 	if batch.Reset != "" {
 		s.buf = append(append(append(s.buf, "id: "...), batch.Cursor...), '\n')
@@ -174,7 +176,8 @@ func (s *stream) append(batch *feed.Batch) {
 }
 
 // change writes an event with the row as it is now, if the row passes the client's filters. A
-// removal is written in any case: a mint that is gone has no row to filter.
+// removal is written in any case: a mint that is gone has no row to filter. change.Mint is nil for
+// a change of a row that is known by its id.
 func (s *stream) change(change *feed.Change) {
 	id, token := change.ID, (*registry.Token)(nil)
 	if change.Mint == nil {
@@ -183,38 +186,38 @@ func (s *stream) change(change *feed.Change) {
 		id, token = number, s.server.replica.Token(number)
 	}
 	switch {
-	case token == nil && change.Mint == nil: // gone meanwhile: its removal follows
+	case token == nil && change.Mint == nil: // the mint is gone: the feed will report it
 	case token == nil:
 		s.event(string(feed.KindRemoved), append(encode.Mint([]byte(`{"mint":`), *change.Mint), '}'))
 	case s.passes(id, token):
 		kind := change.Kind
-		if kind == feed.KindRemoved { // and came back
+		if kind == feed.KindRemoved { // the mint came back since
 			kind = feed.KindNew
 		}
 		s.event(string(kind), s.write.appendRow(nil, &row{id: id, token: token}))
 	}
 }
 
-// event writes one event. data has no line ends: our JSON never has any.
+// event writes one event. data must have no line ends: JSON that this package makes never has any.
 func (s *stream) event(name string, data []byte) {
 	s.buf = append(append(append(s.buf, "event: "...), name...), "\ndata: "...)
 	s.buf = append(append(s.buf, data...), "\n\n"...)
 }
 
-// flush sends what was written. It sets a write deadline of its own, because the server's is for a
-// single response and would end every stream.
+// flush sends what was written. It sets a write deadline of its own: the server's is for a single
+// response, and would end every stream.
 func (s *stream) flush(w *bufio.Writer) error {
 	_ = s.conn.SetWriteDeadline(time.Now().Add(s.patience))
 	_, err := w.Write(s.buf)
 	s.buf = s.buf[:0]
 	if err != nil {
-		return err // the stream ends, whatever it was
+		return err // the stream ends, whatever the error is
 	}
 	return w.Flush()
 }
 
-// end writes a last event with the reason why the stream ends. The client reconnects with its last
-// id.
+// end writes a last event with the reason why the stream ends. The client then reconnects with the
+// last id that it got.
 func (s *stream) end(w *bufio.Writer, err error) {
 	reason, message := "unavailable", "the events since the cursor cannot be read now"
 	switch {

@@ -41,7 +41,7 @@ func (s *Server) getToken(c *fiber.Ctx) error {
 	buf := s.buf()
 	found, member := s.memberRow(mint, &shape, &buf.bytes)
 	if member && shape.plain() {
-		c.Context().SetUserValue(keyBody, buf) // the body may be in it
+		c.Context().SetUserValue(keyBody, buf) // frees buf after the request: it may have the body
 		c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
 		return c.Send(found.json)
 	}
@@ -52,7 +52,7 @@ func (s *Server) getToken(c *fiber.Ctx) error {
 	return s.sendJSON(c, rowResponse{found, s.writer(shape)})
 }
 
-// pastToken is a request for a token that history must answer.
+// pastToken is what a request asks of a token if history must answer it.
 type pastToken struct {
 	// slot is used only if asOf is set.
 	slot             uint64
@@ -60,9 +60,9 @@ type pastToken struct {
 	shape            shape
 }
 
-// getTokenOfHistory answers from one fold of the events in ClickHouse, fields and origins alike, so
-// that they agree. Trading figures and evidence are not in that fold. They come from memory for the
-// present; for the past there are none.
+// getTokenOfHistory answers from one fold of the events in ClickHouse. Fields and origins both come
+// from this fold, so that they agree. Trading figures and evidence are not in it. They come from
+// memory for the present; for the past there are none.
 func (s *Server) getTokenOfHistory(c *fiber.Ctx, mint pubkey.Key, asked pastToken) error {
 	if !asked.asOf && s.replica.Lookup(mint) == nil {
 		return unknownMint(mint.String())
@@ -79,7 +79,8 @@ func (s *Server) getTokenOfHistory(c *fiber.Ctx, mint pubkey.Key, asked pastToke
 	ctx := context.WithoutCancel(c.UserContext())
 	snapshot, err := s.history.AsOf(ctx, mint, asked.slot)
 	if errors.Is(err, history.ErrUnknownMint) && asked.asOf && s.replica.Lookup(mint) != nil {
-		// ClickHouse may have nothing of the mint yet, and then cannot say when it began.
+		// If ClickHouse has nothing of the mint yet, nobody can say whether the mint was in the
+		// registry at the slot. Then the answer is 503, and not 404.
 		if _, err := s.history.AsOf(ctx, mint, math.MaxUint64); err != nil {
 			return s.historyError(err, mint)
 		}
@@ -107,7 +108,7 @@ func (s *Server) getTokenOfHistory(c *fiber.Ctx, mint pubkey.Key, asked pastToke
 		w = s.writer(asked.shape)
 	}
 	// The lists must come from the same fold as the tags.
-	w.listed = func(uint32) []registry.Listing { return snapshot.Lists() }
+	w.listsOf = func(uint32) []registry.Listing { return snapshot.Lists() }
 	body := w.appendRow(nil, &found)
 	if asked.provenance {
 		encoded, err := json.Marshal(origins)
@@ -120,8 +121,8 @@ func (s *Server) getTokenOfHistory(c *fiber.Ctx, mint pubkey.Key, asked pastToke
 	return c.Send(body)
 }
 
-// present adds what only memory has: the daily volume, and the time of the last trade, which has no
-// origin. It returns false if the mint is not a member any more.
+// present adds what only memory has: the row id, the daily volume, and the time of the last trade.
+// That time has no origin. present returns false if the mint is not a member any more.
 func (s *Server) present(mint pubkey.Key, found *row, origins map[string]history.Origin) bool {
 	id, member := s.replica.ID(mint)
 	now := s.replica.Lookup(mint)
@@ -136,7 +137,8 @@ func (s *Server) present(mint pubkey.Key, found *row, origins map[string]history
 	return true
 }
 
-// querySlot reads a slot. Without the parameter it returns the highest slot there can be.
+// querySlot reads a parameter that is a slot. If it is absent, querySlot returns the highest
+// number, which stands for now.
 func querySlot(c *fiber.Ctx, field string) (slot uint64, given bool, err error) {
 	text, given, err := queryOnce(c, field)
 	if err != nil || !given {
@@ -149,7 +151,8 @@ func querySlot(c *fiber.Ctx, field string) (slot uint64, given bool, err error) 
 	return slot, true, nil
 }
 
-// pathText returns a path parameter. If its escapes are invalid, it is returned as it is.
+// pathText returns a path parameter, unescaped. If its escapes are invalid, it is returned as it
+// came.
 func pathText(c *fiber.Ctx, name string) string {
 	text := c.Params(name)
 	if unescaped, err := url.PathUnescape(text); err == nil {
@@ -161,7 +164,8 @@ func pathText(c *fiber.Ctx, name string) string {
 // pathMint returns the path parameter mint.
 func pathMint(c *fiber.Ctx) string { return pathText(c, "mint") }
 
-// pathKey returns the mint that the path names. A text that is no key is in no registry.
+// pathKey returns the mint that the path names. If the path has no valid key, the error is that of
+// a mint that is not in the registry.
 func pathKey(c *fiber.Ctx) (pubkey.Key, error) {
 	text := pathMint(c)
 	mint, err := pubkey.Parse(text)
@@ -171,7 +175,7 @@ func pathKey(c *fiber.Ctx) (pubkey.Key, error) {
 	return mint, nil
 }
 
-// idOf returns the row id of a member; false if the text names none.
+// idOf returns the row id of the mint that text names; false if text names no member.
 func (s *Server) idOf(text string) (uint32, bool) {
 	mint, err := pubkey.Parse(text)
 	if err != nil {
@@ -181,7 +185,7 @@ func (s *Server) idOf(text string) (uint32, bool) {
 }
 
 // memberRow returns the row of a mint; false if the mint is not a member. The row's JSON may lie in
-// buf.
+// buf, so the caller keeps buf as long as the row.
 func (s *Server) memberRow(mint pubkey.Key, sh *shape, buf *[]byte) (row, bool) {
 	id, member := s.replica.ID(mint)
 	if !member {

@@ -19,7 +19,7 @@ func (s *Server) getTokenPage(c *fiber.Ctx) error {
 	}
 	mint, err := pubkey.Parse(pathMint(c))
 	if err != nil {
-		return nil // the page says so
+		return nil // the page itself shows that this is no mint
 	}
 	token := s.replica.Lookup(mint)
 	if token == nil {
@@ -44,7 +44,7 @@ func (s *Server) getTokenPage(c *fiber.Ctx) error {
 	return nil
 }
 
-// atMost returns the first characters of a text.
+// atMost returns text or, if it has more than this number of characters, its beginning and ….
 func atMost(text string, characters int) string {
 	if runes := []rune(text); len(runes) > characters {
 		return string(runes[:characters-1]) + "…"

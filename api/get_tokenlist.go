@@ -8,7 +8,7 @@ import (
 	"github.com/mintlake/mintlake/replica/search"
 )
 
-// listMost bounds the token list; the curated lists have some thousand tokens.
+// listMost bounds the tokens of the list. The curated lists have some thousand tokens.
 const listMost = 10_000
 
 // tokenList has the shape of TokenList in @solana/spl-token-registry
@@ -23,7 +23,7 @@ type tokenList struct {
 	Tokens    []listedToken                `json:"tokens"`
 }
 
-// chainMainnet is the chain id of mainnet-beta in these lists.
+// chainMainnet is the chain id of mainnet-beta in lists of this shape.
 const chainMainnet = 101
 
 type listedToken struct {

@@ -24,8 +24,8 @@ type searchResponse struct {
 	page  int64
 	limit int
 	total int
-	// walks is true if the order is by mint, in which pages are found by cursors. next is then the
-	// cursor of the next page, empty on the last one.
+	// walks is true if the order is by mint, in which pages are found by cursors. Then next is the
+	// cursor of the next page, empty on the last page.
 	walks bool
 	next  string
 }

@@ -22,7 +22,7 @@ const (
 	v2Query  = 4_600 // characters: enough for v2Mints mints with commas between
 	v2Recent = 30
 	v2Tagged = 1_000
-	// tokens of a category: by default, and at most
+	// the number of tokens of a category: the default, and the most
 	v2Listed, v2ListedMost = 50, 100
 	// the organic scores from which on a token's label is high, and medium
 	v2OrganicHigh, v2OrganicMedium = 70, 30
@@ -70,7 +70,8 @@ type tokenV2 struct {
 type auditV2 struct {
 	MintAuthorityDisabled   bool `json:"mintAuthorityDisabled"`
 	FreezeAuthorityDisabled bool `json:"freezeAuthorityDisabled"`
-	// TopHoldersPercentage is what ten owners have: pools, curves and burnt tokens left out.
+	// TopHoldersPercentage is the percentage of the supply that the ten owners with the most have.
+	// Pools, curves and burnt tokens are left out.
 	TopHoldersPercentage *float64 `json:"topHoldersPercentage,omitempty"`
 }
 
@@ -138,7 +139,8 @@ func toV2(t *registry.Token, m *replica.Market) tokenV2 {
 	return v
 }
 
-// getV2Search is GET /tokens/v2/search: by symbol, name or mint; several mints with commas between.
+// getV2Search is GET /tokens/v2/search. It finds tokens by a symbol, a name or a mint, or by
+// several mints with commas between.
 func (s *Server) getV2Search(c *fiber.Ctx) error {
 	text, given, err := queryOnce(c, "query")
 	if err != nil {
@@ -182,8 +184,8 @@ func (s *Server) getV2Recent(c *fiber.Ctx) error {
 }
 
 // getV2Category is GET /tokens/v2/{category}/{interval}: the tokens with the highest volume, trend
-// or organic volume. Only toptraded has a figure for each interval; the other two are always those
-// of 24 hours.
+// or organic volume. Tokens for which this figure is 0 or unknown are left out. Only toptraded has
+// a figure for each interval. The figures of the other two categories are always those of 24 hours.
 func (s *Server) getV2Category(c *fiber.Ctx) error {
 	category, interval := c.Params("category"), c.Params("interval")
 	if !slices.Contains([]string{"5m", "1h", "6h", "24h"}, interval) {

@@ -78,7 +78,7 @@ func queryTrades(c *fiber.Ctx) (filter *trades.Filter, err error) {
 	return filter, nil
 }
 
-// queryKey reads an address; nil without the parameter.
+// queryKey reads a parameter that is an address. It returns nil if the parameter is absent.
 func queryKey(c *fiber.Ctx, field string) (*pubkey.Key, error) {
 	text, given, err := queryOnce(c, field)
 	if err != nil || !given {

@@ -25,7 +25,7 @@ func (s *Server) buildTrades() (err error) {
 	return err
 }
 
-// openAtEnd reads topics from their ends on.
+// openAtEnd opens a reader of topics that begins at their present ends.
 func (s *Server) openAtEnd(ctx context.Context, topics []string) (kafka.TailReader, error) {
 	ends, err := s.deps.Offsets.EndOffsets(ctx, topics)
 	if err != nil {
@@ -34,7 +34,7 @@ func (s *Server) openAtEnd(ctx context.Context, topics []string) (kafka.TailRead
 	return s.deps.OpenTail(topics, ends)
 }
 
-// priceOf is price_usd of a mint; nil: unknown.
+// priceOf returns the price of a whole token of a mint in US dollars; nil if unknown.
 func (s *Server) priceOf(mint pubkey.Key) *float64 {
 	id, known := s.replica.ID(mint)
 	if !known {
@@ -126,7 +126,9 @@ func (s *tradeStream) run(w *bufio.Writer) {
 	}
 }
 
-// next writes the trades that come, or a sign of life; before all trades that the stream is open.
+// next writes the trades that come within patience or, if none come, a comment line as a sign of
+// life. Before any trade it writes an event that says that the stream is open: no trade after it is
+// missed. opened is true from then on.
 func (s *tradeStream) next(opened *bool, patience time.Duration) (err error) {
 	if !*opened {
 		if *opened, err = s.trades.Await(patience); *opened {
@@ -147,7 +149,7 @@ func (s *tradeStream) next(opened *bool, patience time.Duration) (err error) {
 	return err
 }
 
-// trade writes an event. It has no floats but finite ones, so it can always be marshalled.
+// trade writes the event of a trade. Its floats are all finite, so json.Marshal does not fail.
 func (s *tradeStream) trade(trade *trades.Trade) {
 	data, err := json.Marshal(trade)
 	if err != nil {
@@ -157,8 +159,8 @@ func (s *tradeStream) trade(trade *trades.Trade) {
 	s.buf = fmt.Appendf(s.buf, "event: trade\nid: %s\ndata: %s\n\n", trade.ID, data)
 }
 
-// end writes a last event with the reason why the stream ends. The client connects again, and reads
-// from the list what came meanwhile.
+// end writes a last event with the reason why the stream ends. The client then connects again, and
+// reads the trades in between from GET /tokens/{mint}/trades.
 func (s *tradeStream) end(w *bufio.Writer, err error) {
 	reason, message := "shutdown", "the node stops"
 	switch {
@@ -173,13 +175,14 @@ func (s *tradeStream) end(w *bufio.Writer, err error) {
 	_ = s.flush(w)
 }
 
-// flush is as in stream.
+// flush sends what was written. It sets a write deadline of its own: the server's is for a single
+// response, and would end every stream.
 func (s *tradeStream) flush(w *bufio.Writer) error {
 	_ = s.conn.SetWriteDeadline(time.Now().Add(s.server.cfg.WriteTimeout))
 	_, err := w.Write(s.buf)
 	s.buf = s.buf[:0]
 	if err != nil {
-		return err // the stream ends, whatever it was
+		return err // the stream ends, whatever the error is
 	}
 	return w.Flush()
 }

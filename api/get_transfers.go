@@ -31,13 +31,15 @@ type ownerTransfersResponse struct {
 	balances.State
 }
 
-// transfer is one movement of tokens. What there is not, or the transaction does not tell, is nil.
+// transfer is one movement of tokens. A field is nil if the movement has no such thing, or if the
+// transaction does not tell it.
 type transfer struct {
 	Slot uint64 `json:"slot"`
 	// BlockTime is in epoch milliseconds.
 	BlockTime *int64 `json:"block_time"`
 	Signature string `json:"signature"`
-	// The indices are those of api/history: nil for the outer instruction, or outside of a batch.
+	// The indices are those of GET /tokens/{mint}/history. InnerInstructionIndex is nil for an
+	// outer instruction, BatchIndex outside of a batch.
 	InstructionIndex      int64       `json:"instruction_index"`
 	InnerInstructionIndex *int64      `json:"inner_instruction_index"`
 	BatchIndex            *int64      `json:"batch_index"`
@@ -50,7 +52,8 @@ type transfer struct {
 	Fee                   *string     `json:"fee"`
 }
 
-// ownerTransfer is one movement from or to a wallet. The token account of the other side is nil.
+// ownerTransfer is one movement from or to a wallet. Of the other side the owner is known, and not
+// the token account, which is nil.
 type ownerTransfer struct {
 	Direction string      `json:"direction"`
 	Mint      *pubkey.Key `json:"mint"`
@@ -128,8 +131,9 @@ func (s *Server) getOwnerTransfers(c *fiber.Ctx) error {
 	return c.JSON(response)
 }
 
-// stateOfTransfers returns the state of an answer about transfers of mints, which may repeat. They
-// are whole as balances are, but for those that were deleted for their age.
+// stateOfTransfers returns the state of an answer about transfers of mints, which may repeat. The
+// transfers of a mint are as complete as its balances, but old transfers are deleted. So SinceSlot
+// is at least the first slot of which transfers are kept.
 func (s *Server) stateOfTransfers(ctx context.Context, mints []pubkey.Key) (balances.State, error) {
 	slices.SortFunc(mints, pubkey.Compare)
 	mints = slices.Compact(mints)
@@ -145,7 +149,9 @@ func (s *Server) stateOfTransfers(ctx context.Context, mints []pubkey.Key) (bala
 	return state, err
 }
 
-// pageOf cuts a list that has one row more if more follow, and returns the cursor of the next page.
+// pageOf returns the first limit rows of list, and the cursor of the next page. The caller has
+// asked for limit+1 rows. If list has no more than limit rows, this is the last page, and next is
+// nil.
 func pageOf(list []balances.Movement, limit int) (page []balances.Movement, next *string) {
 	if len(list) <= limit {
 		return list, nil
@@ -168,7 +174,7 @@ func transferOf(m *balances.Movement) transfer {
 	return t
 }
 
-// optionalIndex is nil for -1, which stands for none.
+// optionalIndex returns a pointer to n; nil for -1, which stands for no index.
 func optionalIndex(n int32) *int64 {
 	if n < 0 {
 		return nil
@@ -177,10 +183,10 @@ func optionalIndex(n int32) *int64 {
 	return &index
 }
 
-// directions are the values of direction.
+// directions are the values of direction, of the parameter and in answers.
 var directions = []string{"in", "out"}
 
-// queryTransfers reads what the two routes have in common.
+// queryTransfers reads the parameters that both routes of transfers have.
 func queryTransfers(c *fiber.Ctx) (limit int, before balances.MoveCursor, filter balances.Filter, err error) {
 	most, err := queryInteger(c, "limit", defaultLimit, maxLimit)
 	if err != nil {
@@ -202,7 +208,7 @@ func queryTransfers(c *fiber.Ctx) (limit int, before balances.MoveCursor, filter
 	return int(most), before, filter, err
 }
 
-// queryOfWallet reads what only the route of a wallet has.
+// queryOfWallet reads the parameters that only the route of a wallet's transfers has.
 func queryOfWallet(c *fiber.Ctx, filter *balances.Filter) (err error) {
 	if filter.Direction, err = queryOneOf(c, "direction", directions); err != nil {
 		return err
@@ -211,7 +217,7 @@ func queryOfWallet(c *fiber.Ctx, filter *balances.Filter) (err error) {
 	return err
 }
 
-// queryMint reads the parameter mint; nil without it.
+// queryMint reads the parameter mint. It returns nil if the parameter is absent.
 func queryMint(c *fiber.Ctx) (*pubkey.Key, error) {
 	text, given, err := queryOnce(c, "mint")
 	if err != nil || !given {
@@ -224,7 +230,8 @@ func queryMint(c *fiber.Ctx) (*pubkey.Key, error) {
 	return &mint, nil
 }
 
-// queryOneOf reads a parameter that has one of some values; empty without it.
+// queryOneOf reads a parameter that must be one of values. It returns an empty text if the
+// parameter is absent.
 func queryOneOf(c *fiber.Ctx, field string, values []string) (string, error) {
 	text, given, err := queryOnce(c, field)
 	if err != nil || !given {

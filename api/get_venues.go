@@ -10,7 +10,8 @@ import (
 
 // venuesResponse is the body of GET /venues.
 type venuesResponse struct {
-	// AsOf is the highest block time of the valuation, Unix milliseconds; nil before the first one.
+	// AsOf is the highest block time that the valuation saw, in Unix milliseconds; nil before the
+	// first valuation.
 	AsOf   *int64         `json:"as_of"`
 	Venues []market.Venue `json:"venues"`
 }

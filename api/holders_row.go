@@ -11,50 +11,51 @@ import (
 	"github.com/mintlake/mintlake/replica"
 )
 
-// fieldHolders is also the name of an order.
+// Names of members of a row. fieldHolders is also a value of the parameter sort.
 const fieldHolders, fieldTop10 = "holders", "top10_pct"
 
 // holderFields are the members that appendHolders writes, in order. The parameter fields accepts
 // each of these names.
 var holderFields = []string{fieldHolders, "holders_change_24h", fieldTop10}
 
-// appendHolders writes the figures of the row's holders that are wanted: all of them with the
-// market, if this node counts holders. They are null where nothing was counted.
+// appendHolders writes figures of the holders: all of them if the market is wanted and this node
+// counts holders, else those that fields names. They are null if the holders of the mint were not
+// counted.
 func (w *rowWriter) appendHolders(dst []byte, r *row) []byte {
-	all := w.market && w.held != nil
+	all := w.market && w.holdersOf != nil
 	if !all && len(w.holders) == 0 {
 		return dst
 	}
-	var of *replica.Holders
-	if w.held != nil {
-		if h, counted := w.held(r.id); counted {
-			of = &h
+	var counted *replica.Holders
+	if w.holdersOf != nil {
+		if h, known := w.holdersOf(r.id); known {
+			counted = &h
 		}
 	}
 	for _, name := range holderFields {
 		if all || slices.Contains(w.holders, name) {
-			dst = appendHolder(appendName(dst, name), name, of)
+			dst = appendHolder(appendName(dst, name), name, counted)
 		}
 	}
 	return dst
 }
 
-// appendHolder writes one of the figures; null if of is nil.
-func appendHolder(dst []byte, name string, of *replica.Holders) []byte {
+// appendHolder writes the figure with this name; null if counted is nil.
+func appendHolder(dst []byte, name string, counted *replica.Holders) []byte {
 	switch {
-	case of == nil:
+	case counted == nil:
 	case name == fieldHolders:
-		return strconv.AppendUint(dst, of.Count, 10)
+		return strconv.AppendUint(dst, counted.Count, 10)
 	case name == fieldTop10:
-		return jsonappend.Float(dst, of.Top10Pct)
-	case of.Change != nil:
-		return strconv.AppendInt(dst, *of.Change, 10)
+		return jsonappend.Float(dst, counted.Top10Pct)
+	case counted.Change != nil:
+		return strconv.AppendInt(dst, *counted.Change, 10)
 	}
 	return append(dst, "null"...)
 }
 
-// queryHolders reads min_holders and max_top10_pct and returns the filter; nil without either. A
-// token whose holders were not counted does not pass.
+// queryHolders reads min_holders and max_top10_pct and returns the filter; nil if both are absent.
+// A token whose holders were not counted does not pass.
 func (s *Server) queryHolders(c *fiber.Ctx) (func(id uint32) bool, error) {
 	least, err := queryInteger(c, "min_holders", 0, math.MaxUint32)
 	if err != nil {
@@ -81,7 +82,7 @@ func (s *Server) queryHolders(c *fiber.Ctx) (func(id uint32) bool, error) {
 	}, nil
 }
 
-// both returns a filter that lets pass what both let pass; nil is a filter that lets all pass.
+// both returns a filter that passes what a and b pass. A nil filter passes everything.
 func both(a, b func(id uint32) bool) func(id uint32) bool {
 	switch {
 	case a == nil:

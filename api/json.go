@@ -12,7 +12,7 @@ import (
 	"github.com/mintlake/mintlake/registry"
 )
 
-// jsonAppender is a body that encodes itself: to the same bytes as encoding/json, in a fraction of
+// jsonAppender is a body that encodes itself, to the same bytes as encoding/json in a fraction of
 // the time.
 type jsonAppender interface {
 	appendJSON(dst []byte) []byte
@@ -20,7 +20,7 @@ type jsonAppender interface {
 	sizeHint() int
 }
 
-// maxPooledBody is the largest buffer that goes back to its pool.
+// maxPooledBody is the largest buffer, in bytes, that goes back to its pool.
 const maxPooledBody = 1 << 20
 
 // pooledBody is the buffer of a body. A page of rows has tens of kilobytes; allocating them for
@@ -43,8 +43,8 @@ func (b *pooledBody) free() {
 	}
 }
 
-// keyBody and keyEncoded are the names of the user values that hold the buffers of a body: of the
-// plain one, and of the compressed one.
+// keyBody and keyEncoded are the names of the user values that hold the buffers of a body: the
+// plain body, and the compressed one.
 const (
 	keyBody    = "body"
 	keyEncoded = "encoded body"

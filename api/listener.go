@@ -20,8 +20,8 @@ import (
 // which would hold up others for a tenth of a second.
 const deadlineJitter = 8
 
-// If there is no room, 1/evictShare of the connections is closed at once, because finding them
-// takes a look at all connections.
+// If there is no room, 1/evictShare of the connections are closed together, because each search for
+// them looks at all connections.
 const evictShare = 64
 
 // Why a connection is refused: metric labels.
@@ -32,12 +32,12 @@ const (
 
 // listenerConfig is the configuration of a listener.
 type listenerConfig struct {
-	// most bounds the open connections, perClient those of one client; 0 means no limit per client.
-	// Trusted proxies are not limited by perClient.
+	// most bounds the open connections, perClient those of one client. If perClient is 0, there is
+	// no bound per client. perClient does not apply to trusted proxies.
 	most, perClient int
 	proxies         limits.Proxies
 	networks        limits.Networks
-	// readTimeout is the server's: see deadlineJitter.
+	// readTimeout is the server's read timeout: see deadlineJitter.
 	readTimeout time.Duration
 	// refused is called for each connection that is refused, and evicted with the number of
 	// connections that are closed to make room.
@@ -45,9 +45,10 @@ type listenerConfig struct {
 	evicted func(count int)
 }
 
-// listener bounds the connections. If there is no room, it closes those that have waited longest
-// for a request. These are idle ones and slow-loris clients alike, because a part of a request does
-// not end the wait. A connection whose request is being answered is never closed.
+// listener bounds the connections. If there is no room, it closes the connections that have waited
+// longest for a request. Idle connections and those of slow-loris clients are alike here, because a
+// part of a request does not end the wait. A connection whose request is being answered is never
+// closed.
 //
 // closeQuiet closes the connections that have not sent anything yet. Browsers and HTTP clients open
 // some in advance, and a server that stops would wait five seconds for them.
@@ -67,7 +68,7 @@ func newListener(l net.Listener, cfg listenerConfig) *listener {
 	return bounds
 }
 
-// admit adds the connection, or returns how it is refused.
+// admit adds an accepted connection, or returns the function that refuses it.
 func (l *listener) admit(accepted net.Conn) (admitted net.Conn, refusal func()) {
 	c := &connection{Conn: accepted, listener: l, jitter: rand.N(l.cfg.readTimeout/deadlineJitter + 1)} //nolint:gosec // no secret
 	c.since.Store(steady.Now())
@@ -84,7 +85,7 @@ func (l *listener) admit(accepted net.Conn) (admitted net.Conn, refusal func()) 
 	}
 }
 
-// add adds the connection, or returns why it is refused.
+// add adds the connection, or returns why it must be refused; empty: it was added.
 func (l *listener) add(c *connection) (reason string) {
 	l.mu.Lock()
 	if c.client != "" && l.clients.Full(c.client) {
@@ -115,8 +116,8 @@ func (l *listener) add(c *connection) (reason string) {
 	return ""
 }
 
-// evict removes the connections that have waited longest and returns them. The caller holds the
-// lock.
+// evict removes at most 1/evictShare of the connections, those that have waited longest for a
+// request, and returns them. The caller holds the lock, and closes them afterwards.
 func (l *listener) evict() []*connection {
 	type waiting struct {
 		*connection
@@ -203,9 +204,9 @@ type connection struct {
 	listener *listener
 	client   string        // empty if its connections are not counted
 	jitter   time.Duration // see deadlineJitter
-	since    atomic.Int64  // when it was accepted or last written to, in Unix nanoseconds
+	since    atomic.Int64  // when it was accepted or last written to, in nanoseconds of steady.Now
 	reading  atomic.Bool   // it waits for bytes of a request
-	spoke    atomic.Bool   // a read has ended
+	spoke    atomic.Bool   // a read has returned
 	linger   atomic.Bool   // see the function linger
 }
 
@@ -227,8 +228,9 @@ func (c *connection) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// SetReadDeadline implements net.Conn. It returns no error if the connection is closed already: the
-// server would panic, which ends the process. Its next read or write fails anyway.
+// SetReadDeadline implements net.Conn. It returns no error, even if the connection is closed
+// already: the server would panic, which ends the process. The next read or write of the connection
+// fails anyway.
 func (c *connection) SetReadDeadline(t time.Time) error {
 	if !t.IsZero() {
 		t = t.Add(c.jitter)

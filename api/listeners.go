@@ -11,8 +11,8 @@ import (
 	"github.com/mintlake/mintlake/replica/evidence"
 )
 
-// replicaView reads the server's replica, for listeners that are made before the replica is. The
-// replica needs them at its own making, because it reports changes to them.
+// replicaView reads the server's replica, for listeners. They must be made before the replica,
+// which reports its changes to them, and so they cannot be given the replica itself.
 type replicaView struct{ *Server }
 
 func (s replicaView) Token(id uint32) *registry.Token { return s.replica.Token(id) }
@@ -26,6 +26,8 @@ func (s replicaView) Extensions(id uint32) (kinds []string) {
 	return kinds
 }
 
+// Thin returns whether the token was traded, but on a market that does not count: see
+// replica.Market.Counts.
 func (s replicaView) Thin(id uint32) bool {
 	m := s.replica.Market(id)
 	return m != nil && !m.Counts()
@@ -50,7 +52,8 @@ func (s *Server) buildListeners() (err error) {
 	return err
 }
 
-// failures returns the part that reports to the queue which mints enrichment gives up from now on.
+// failures returns the part that tells the queue of requests which mints enrichment gives up from
+// now on.
 func (s *Server) failures() *requests.Failures {
 	return &requests.Failures{
 		Logger: s.deps.Logger, Failed: s.requests.Failed,

@@ -51,7 +51,8 @@ func appendMarket(dst []byte, m *replica.Market, supply *float64) []byte {
 	return append(dst, '}')
 }
 
-// appendCap writes the market cap, or why there is none, and what it is made of.
+// appendCap writes the market cap, the reason if there is none, the price times the supply, and
+// what the pools hold.
 func appendCap(dst []byte, m *replica.Market, supply *float64) []byte {
 	usd, why := m.Cap(supply)
 	dst = jsonappend.Float(append(dst, `,"market_cap_usd":`...), usd)
@@ -72,8 +73,8 @@ func appendTime(dst []byte, at *time.Time) []byte {
 	return strconv.AppendInt(dst, at.UnixMilli(), 10)
 }
 
-// marketSorts are the market's figures that tokens can be sorted by, by name: members of the row's
-// market, and trending.
+// marketSorts returns the market's figures that tokens can be sorted by, by name: members of the
+// row's market, those of its windows with the window in their names, and trending.
 func marketSorts() map[string]func(m *replica.Market) *float64 {
 	count := func(n uint64) *float64 {
 		value := float64(n)
@@ -98,14 +99,14 @@ func marketSorts() map[string]func(m *replica.Market) *float64 {
 	return sorts
 }
 
-// queryFigures reads min_liquidity, min and max, and returns the filter; nil without any of them. A
-// token whose figure is unknown does not pass.
+// queryFigures reads min_liquidity, min and max, and returns the filter; nil if all of them are
+// absent. A token whose figure is unknown does not pass.
 func (s *Server) queryFigures(c *fiber.Ctx) (func(id uint32) bool, error) {
 	var bounds []func(id uint32) bool
 	add := func(figure func(m *replica.Market) *float64, passes func(value float64) bool) {
-		of := s.replica.Figure(figure)
+		figureOf := s.replica.Figure(figure)
 		bounds = append(bounds, func(id uint32) bool {
-			value, known := of(id)
+			value, known := figureOf(id)
 			return known && passes(value)
 		})
 	}
@@ -136,7 +137,7 @@ func (s *Server) queryFigures(c *fiber.Ctx) (func(id uint32) bool, error) {
 	}, nil
 }
 
-// parseBound reads FIGURE:NUMBER.
+// parseBound reads FIGURE:NUMBER, such as volume_1h_usd:1000.
 func parseBound(field, text string) (figure func(m *replica.Market) *float64, limit float64, err error) {
 	name, number, _ := strings.Cut(text, ":")
 	figure, known := marketSorts()[name]

@@ -22,8 +22,7 @@ type metrics struct {
 	evicted prometheus.Counter
 }
 
-// logPause is the shortest time between two log lines about the same problem. Every occurrence is
-// counted.
+// logPause is the shortest time between two log lines about the same problem.
 const logPause = 10 * time.Second
 
 // sampler keeps a repeated problem from filling the log.
@@ -31,7 +30,7 @@ type sampler struct {
 	next atomic.Int64 // Unix nanoseconds
 }
 
-// due returns whether another line may be logged, and then begins a new pause.
+// due returns whether another line may be logged. If so, a new pause begins.
 func (s *sampler) due(now time.Time) bool {
 	next := s.next.Load()
 	return steady.Nano(now) >= next && s.next.CompareAndSwap(next, steady.Nano(now.Add(logPause)))
@@ -62,8 +61,8 @@ func newMetrics(registerer prometheus.Registerer, s *Server) (*metrics, error) {
 	return m, counters.Register(registerer, append(s.gauges(), m.requests, m.seconds, m.limited, m.historyErrors, m.refused, m.evicted)...)
 }
 
-// statuses are those that any route may answer with. Their series exist from the start, because
-// increase() misses the first value of a new series.
+// statuses are the status codes that any route may answer with. Their series exist from the start,
+// because increase() misses the first value of a new series.
 var statuses = []string{"200", "304", "400", "403", "404", "405", "408", "413", "415", "429", "431", "500", "503"}
 
 // preset creates the series of all routes.
@@ -78,8 +77,8 @@ func (m *metrics) preset(routes []*route) {
 	counters.Preset(m.refused, []string{refusedFull, refusedClient})
 }
 
-// gauges returns the metrics that are read at each scrape. Those of rate limits are 0 if limits are
-// off.
+// gauges returns the metrics that are read at each scrape. The metrics of rate limits are 0 if
+// limits are off.
 func (s *Server) gauges() []prometheus.Collector {
 	stats := func(read func(limits.Stats) float64) func() float64 {
 		return func() float64 {

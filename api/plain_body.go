@@ -7,9 +7,9 @@ import (
 )
 
 // plainBody reads JSON in the form that clients usually write: strings in ASCII without escapes,
-// whole numbers. encoding/json goes through a body of 500 mints three times, which took as long as
-// finding all of them. Any other body is left to encoding/json. A fuzz test holds both results
-// equal.
+// whole numbers. Any other body is left to encoding/json. That package goes through a body of 500
+// mints three times, which took as long as finding all the mints. A fuzz test compares the results
+// of both.
 type plainBody struct {
 	rest string
 }
@@ -75,11 +75,11 @@ func (b *plainBody) word() string {
 	return word
 }
 
-// parsePlainBatch is like parseAnyBatch, for a plain body in which no name comes twice and none is
-// unknown. It returns false for any other body. The mints share the body's memory.
+// parsePlainBatch reads a plain body, in which no name comes twice and no name is unknown, as
+// parseAnyBatch does. It returns false for any other body. The mints share the body's memory.
 func parsePlainBatch(body string, maxWait time.Duration) (request batchRequest, ok bool) {
 	b := plainBody{body}
-	var states, wait bool
+	var hasStates, hasWait bool
 	for ok = b.take('{'); ok; ok = b.take(',') {
 		name, _ := b.text()
 		if !b.take(':') {
@@ -88,15 +88,16 @@ func parsePlainBatch(body string, maxWait time.Duration) (request batchRequest, 
 		switch {
 		case name == "mints" && request.mints == nil:
 			request.mints, ok = b.texts(maxBatch)
-		case name == "states" && !states:
-			states = true
+		case name == "states" && !hasStates:
+			hasStates = true
 			word := b.word()
 			request.states, ok = word == "true", word == "true" || word == "false"
-		case name == "wait_ms" && !wait:
-			wait = true
+		case name == "wait_ms" && !hasWait:
+			hasWait = true
 			word := b.word()
 			ms, err := strconv.ParseUint(word, 10, 16)
 			request.wait = time.Duration(ms) * time.Millisecond
+			// Numbers in JSON have no leading zeros.
 			ok = err == nil && request.wait <= maxWait && (word == "0" || word[0] != '0')
 		default:
 			ok = false

@@ -29,7 +29,7 @@ type batchResponse struct {
 // mintState is the state of one mint of a batch.
 type mintState struct {
 	mint, state, reason string
-	// retryAfter is 0 if asking again is of no use.
+	// retryAfter is how long to wait before the next request; 0 if asking again is of no use.
 	retryAfter time.Duration
 }
 
@@ -43,8 +43,8 @@ const (
 
 // postBatch is POST /tokens/batch: it resolves up to 500 mints, each once, in the order asked. An
 // unknown mint is queued for enrichment, unless it is no address or a bound of package requests
-// forbids it; so is one whose document could not be read. With wait_ms the answer waits for the
-// unknown mints that are queued.
+// forbids it. So is a known mint whose metadata document could not be read. With wait_ms the answer
+// waits for the unknown mints that are queued.
 func (s *Server) postBatch(c *fiber.Ctx) error {
 	shape, err := queryShape(c, false)
 	if err != nil {
@@ -60,7 +60,7 @@ func (s *Server) postBatch(c *fiber.Ctx) error {
 	s.findRows(request.mints, members, &shape, &bufs)
 	client, answers, pending := s.client(c), map[pubkey.Key]requests.Answer{}, []pubkey.Key(nil)
 	for i, mint := range request.mints {
-		if members[i].is {
+		if members[i].exists {
 			continue
 		}
 		key, err := pubkey.Parse(mint)
@@ -72,7 +72,8 @@ func (s *Server) postBatch(c *fiber.Ctx) error {
 			pending = append(pending, key)
 		}
 	}
-	// After the unknown mints: these come first for what a client may cause.
+	// Documents are asked for after the unknown mints, so that a queue that is nearly full takes
+	// the mints.
 	for i, mint := range request.mints {
 		if !members[i].row.lacksDocument {
 			continue
@@ -88,7 +89,7 @@ func (s *Server) postBatch(c *fiber.Ctx) error {
 	response := batchResponse{rows: make([]row, 0, len(request.mints)), write: s.writer(shape), unknown: []string{}}
 	for i, mint := range request.mints {
 		state := mintState{mint: mint, state: stateReady}
-		if members[i].is {
+		if members[i].exists {
 			response.rows = append(response.rows, members[i].row)
 		} else {
 			response.unknown = append(response.unknown, mint)
@@ -101,14 +102,14 @@ func (s *Server) postBatch(c *fiber.Ctx) error {
 	return s.sendJSON(c, response)
 }
 
-// member is a mint of a batch: whether it is in the registry, and its row.
+// member is a mint of a batch: whether it is a member of the registry, and its row if it is.
 type member struct {
-	is  bool
-	row row
+	exists bool
+	row    row
 }
 
-// rowBuffers hold the rows of a batch. Each part of the batch has a buffer of its own, because
-// several goroutines fill them.
+// rowBuffers hold the rows of a batch. Each part of the batch, of rowsATime mints, has a buffer of
+// its own, because several goroutines fill them.
 type rowBuffers [(maxBatch + rowsATime - 1) / rowsATime]*pooledBody
 
 func (r *rowBuffers) free() {
@@ -119,13 +120,13 @@ func (r *rowBuffers) free() {
 	}
 }
 
-// rowsATime is how many rows a goroutine makes at a time. Making one takes some five microseconds,
-// and waking another core takes up to two hundred.
+// rowsATime is how many rows a goroutine makes at a time. To make a row takes some five
+// microseconds, and to wake another core up to two hundred.
 const rowsATime = 32
 
-// findRows finds the rows of the mints, with several goroutines if they are many. A goroutine that
-// starts late finds fewer parts left, or none: the others do not wait for it. A panic in any of
-// them is raised again in the caller's goroutine.
+// findRows finds the rows of the mints. If they are many, several goroutines take one part after
+// the other. A goroutine that starts late finds fewer parts left, or none: the others do not wait
+// for it. A panic in any of them is raised again in the caller's goroutine.
 func (s *Server) findRows(mints []string, members []member, sh *shape, bufs *rowBuffers) {
 	parts := (len(mints) + rowsATime - 1) / rowsATime
 	var taken atomic.Int64
@@ -154,8 +155,8 @@ func (s *Server) findRows(mints []string, members []member, sh *shape, bufs *row
 	}
 }
 
-// findSome finds the rows of some mints. It returns the text of a panic, which would end the
-// process in a goroutine of its own.
+// findSome finds the rows of some mints. It recovers from a panic and returns its text: in a
+// goroutine of findRows, a panic would end the process.
 func (s *Server) findSome(mints []string, members []member, sh *shape, buf *[]byte) (panicked string) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -165,14 +166,15 @@ func (s *Server) findSome(mints []string, members []member, sh *shape, buf *[]by
 	for i, mint := range mints {
 		members[i] = member{}
 		if id, ok := s.idOf(mint); ok {
-			members[i].row, members[i].is = s.rowOf(id, sh, buf)
+			members[i].row, members[i].exists = s.rowOf(id, sh, buf)
 		}
 	}
 	return ""
 }
 
-// awaitMints waits until the replica has the mints, or it is known that it never will, for wait at
-// most. It does not wait if too many requests wait already. It updates the mints' answers.
+// awaitMints waits until each of the mints is in the replica, or it is known that the mint will not
+// come, but for wait at most. It does not wait if too many HTTP requests wait already. It enters
+// what became of the mints into answers.
 func (s *Server) awaitMints(client string, mints []pubkey.Key, wait time.Duration, answers map[pubkey.Key]requests.Answer) {
 	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()
@@ -210,7 +212,7 @@ func stateOf(mint string, answers map[pubkey.Key]requests.Answer) mintState {
 	return state
 }
 
-// appendStates writes the states of a batch's mints.
+// appendStates writes the states of a batch's mints as a JSON array.
 func appendStates(dst []byte, states []mintState) []byte {
 	dst = append(dst, '[')
 	for i, state := range states {

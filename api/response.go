@@ -9,9 +9,9 @@ import (
 	"github.com/gofiber/fiber/v2"
 )
 
-// Values of Cache-Control. Answers from the registry may be cached but must be revalidated before
-// each use: so they are never stale, and revalidating costs a 304. What is built into the binary
-// may be used for minutes.
+// Values of Cache-Control. An answer from the registry may be cached but must be revalidated before
+// each use: so it is never stale, and an answer that did not change costs a 304. What is built into
+// the binary may be used for minutes.
 const (
 	cacheNever      = "no-store"
 	cacheRevalidate = "public, no-cache"
@@ -21,7 +21,7 @@ const (
 // headerRequestID holds the id of a request, which the log has, too.
 const headerRequestID = fiber.HeaderXRequestID
 
-// exposedHeaders are those that a page from another origin may read.
+// exposedHeaders are the headers that a page from another origin may read.
 const exposedHeaders = "ETag, Retry-After, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, X-Request-ID"
 
 // setCommonHeaders opens the response to pages of any origin, keeps browsers from guessing its
@@ -36,7 +36,7 @@ func setCommonHeaders(c *fiber.Ctx) {
 	}
 }
 
-// maxRequestID bounds a client's own request id.
+// maxRequestID bounds a request id that a client sent, in bytes.
 const maxRequestID = 128
 
 // requestIDFor returns the client's id if it is harmless in a log (letters, digits and ._:/+=@-
@@ -47,7 +47,8 @@ func requestIDFor(sent []byte) []byte {
 	}
 	id := make([]byte, 0, 32)
 	for range 2 {
-		id = strconv.AppendUint(id, rand.Uint64()|1<<63, 16) //nolint:gosec // a name, not a secret; the highest bit keeps the length
+		// With the highest bit set, the number has 16 digits.
+		id = strconv.AppendUint(id, rand.Uint64()|1<<63, 16) //nolint:gosec // a name, not a secret
 	}
 	return id
 }
@@ -61,13 +62,13 @@ func notInRequestID(r rune) bool {
 	}
 }
 
-// requestID returns the request's id, once setCommonHeaders has set it.
+// requestID returns the request's id. setCommonHeaders must have set it before.
 func requestID(c *fiber.Ctx) string { return string(c.Response().Header.Peek(headerRequestID)) }
 
 // finish is the last step of every response. It sets Cache-Control, answers 304 if the client has
 // the body already, and compresses the body. Headers that a handler has set stay, such as the age
-// of an image. While the node drains, it also lets the connection close. A stream gets no more than
-// that.
+// of an image. While the node drains, finish also makes the connection close. For a stream it does
+// only that.
 func (s *Server) finish(c *fiber.Ctx) {
 	response := c.Response()
 	if s.draining.Load() {
@@ -90,8 +91,8 @@ func (s *Server) finish(c *fiber.Ctx) {
 	s.compress(c)
 }
 
-// unchanged sets the ETag, unless the response is not to be stored, and answers 304 if the client
-// already has the body. It returns whether it did. The ETag is a hash of the body, so all nodes
+// unchanged sets the ETag, unless the response must not be stored. If the client already has the
+// body, it makes the response a 304 and returns true. The ETag is a hash of the body, so all nodes
 // agree on it and need not keep a version. It is weak, because one tag stands for all codings of
 // the body.
 func (s *Server) unchanged(c *fiber.Ctx) bool {
@@ -118,8 +119,8 @@ func (s *Server) unchanged(c *fiber.Ctx) bool {
 	return true
 }
 
-// namesTag returns whether If-None-Match names the tag, compared weakly (RFC 9110, 13.1.2). Our
-// tags hold no comma.
+// namesTag returns whether If-None-Match names the tag, compared weakly (RFC 9110, 13.1.2). It may
+// cut the header at commas, because our tags have none.
 func namesTag(known, tag []byte) bool {
 	opaque := bytes.TrimPrefix(tag, []byte("W/"))
 	for entry := range bytes.SplitSeq(known, []byte{','}) {

@@ -25,8 +25,8 @@ import (
 // limitWindow is the length of all rate limit windows.
 const limitWindow = time.Minute
 
-// Windows of the limiter. windowNone marks routes that are never limited: an operator's probes and
-// dashboards must work under load.
+// Windows of the limiter: indices of RateLimits.rules. windowNone marks routes that are never
+// limited: an operator's probes and dashboards must work under load.
 const (
 	windowNone   = -1
 	windowSearch = iota - 1
@@ -36,6 +36,7 @@ const (
 	windowGlobal
 )
 
+// rules returns the limit of each window.
 func (r RateLimits) rules() []limits.Rule {
 	rules := make([]limits.Rule, windowGlobal+1)
 	for window, limit := range map[int]int{
@@ -52,8 +53,9 @@ const routeOther = "other"
 // route is one path with one method.
 type route struct {
 	method, path string
-	window       int
-	// needsReplica refuses requests until the replica is loaded, as the answers would be wrong.
+	window       int // of the limiter
+	// needsReplica says that requests are refused until the replica is loaded, because the answers
+	// would be wrong.
 	needsReplica bool
 	handle       func(c *fiber.Ctx) error
 }
@@ -128,7 +130,7 @@ func (s *Server) answerUnknownMethods(other *route) {
 		}
 		c := s.app.AcquireCtx(request)
 		defer s.app.ReleaseCtx(c)
-		_ = s.run(c, other) // has answered with its error
+		_ = s.run(c, other) // never fails: it answers with the error
 	}
 }
 
@@ -222,7 +224,7 @@ func (s *Server) limit(c *fiber.Ctx, r *route) error {
 	return e
 }
 
-// seconds rounds up, so that waiting that long is enough.
+// seconds returns d in whole seconds, rounded up: to wait that long is enough.
 func seconds(d time.Duration) string {
 	return strconv.Itoa(int(math.Ceil(d.Seconds())))
 }
@@ -236,11 +238,11 @@ func peerOf(c net.Conn) netip.Addr {
 }
 
 // isInternal returns whether the request comes from another room of Mintlake. No rate limit applies
-// to these.
+// to such a request.
 func (s *Server) isInternal(c *fiber.Ctx) bool { return s.internal.Admits(c.Get(internaltoken.Header)) }
 
-// internalClient is the client that other rooms are, for the bounds that do apply to them. It is no
-// address, so they share no other client's bounds.
+// internalClient is the client that requests of other rooms count for, in the bounds that do apply
+// to them. It is no address, so these requests share no other client's bounds.
 const internalClient = "internal"
 
 // client returns the client that the request counts for in limits.
@@ -281,8 +283,7 @@ func (s *Server) allowed(path string) []string {
 }
 
 // matches returns whether path matches the pattern as in fiber's router: a trailing slash makes no
-// difference, and a parameter is not empty. Unlike there, a pattern that ends with * matches only
-// itself.
+// difference, and a parameter is not empty. But unlike there, * stands for itself only.
 func matches(pattern, path string) bool {
 	want, got := strings.Split(pattern, "/"), strings.Split(strings.TrimSuffix(path, "/"), "/")
 	return slices.EqualFunc(want, got, func(want, got string) bool {
@@ -290,8 +291,8 @@ func matches(pattern, path string) bool {
 	})
 }
 
-// preflight answers a CORS preflight. It does not count for the rate limit, because the request
-// that follows does.
+// preflight answers a CORS preflight. The preflight does not count for the rate limit, because the
+// request that follows it does.
 func (s *Server) preflight(c *fiber.Ctx) error {
 	methods := s.allowed(c.Path())
 	if methods == nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/mintlake/mintlake/replica"
 )
 
-// Bounds of the row cache: some 40 MB with typical rows and markets, 150 MB at worst.
+// Bounds of the row cache: how many rows it keeps, and how long the JSON of a row may be in bytes.
+// It takes some 40 MB with typical rows and markets, 150 MB at worst.
 const (
 	cachedRows   = 1 << 15
 	cachedRowMax = 2 << 10
@@ -18,13 +19,14 @@ const (
 
 // rowCache keeps the JSON of rows: making a row from the packed replica takes microseconds, and the
 // same tokens are requested again and again. A row id has one cell, which it shares with other ids.
-// Nothing is locked. A row is kept when it is requested twice in succession among those of its
-// cell. Most rows of a large registry are not, and keeping them would cost as much as making them,
-// and memory that the garbage collector must scan.
+// Nothing is locked. A cell keeps a row at its second request, unless another row that is not kept
+// was requested of the cell in between. Most rows of a large registry are not requested so often.
+// To keep them would cost as much as to make them, and memory that the garbage collector must scan.
 //
-// The cache is never staler than the index: the replica changes a row first and then reports the
-// change to its listeners. A cell counts the changes of its rows, and a row is kept with the count
-// from before it was read. So a row that was read before a change and kept after it is never used.
+// The cache returns no row from before a change that Apply was called with. A cell counts the
+// changes of its rows, and a row is kept with the count from before it was read. The replica
+// changes a row first and then calls Apply. So a row that was read before a change, and kept after
+// it, is never used.
 type rowCache struct {
 	cells []rowCell
 }
@@ -32,7 +34,7 @@ type rowCache struct {
 type rowCell struct {
 	changes atomic.Uint64
 	row     atomic.Pointer[cachedRow]
-	asked   atomic.Uint32 // the row id that was last requested and not kept here, plus 1
+	asked   atomic.Uint32 // 1 + the row id that was requested last without being kept; 0: none was
 }
 
 type cachedRow struct {
@@ -41,30 +43,31 @@ type cachedRow struct {
 	json    []byte
 	// supply is in whole tokens; nil if unknown.
 	supply *float64
-	// What images need of the row.
+	// The logo's URL and status, and lacksDocument of the token: images need them.
 	logoURL, logoStatus string
 	lacksDocument       bool
-	// market is the JSON that was written last; nil at first.
+	// market is the market's JSON that was written last; nil at first.
 	market atomic.Pointer[cachedMarket]
 }
 
-// cachedMarket is the JSON of a market, with the supply of the row that it belongs to. It is found
-// by the address of the figures: they are never changed in place, new ones are another
-// replica.Market. of keeps the old ones from being freed, so that no others can have their address.
+// cachedMarket is the JSON of a market, made with the supply of the row that it belongs to. It is
+// valid for one replica.Market, which is recognized by its address: figures are never changed in
+// place, and new figures are another replica.Market. While market points to the old figures, they
+// are not freed, so no other figures get their address.
 type cachedMarket struct {
-	of   *replica.Market
-	json []byte
+	market *replica.Market
+	json   []byte
 }
 
-// appendMarket writes the market m of the row, and keeps its JSON: writing sixteen figures takes as
-// long as the rest of a row in a batch.
+// appendMarket writes the market m of the row, and keeps its JSON: to write sixteen figures takes
+// as long as the rest of a row in a batch.
 func (r *cachedRow) appendMarket(dst []byte, m *replica.Market) []byte {
-	if kept := r.market.Load(); kept != nil && kept.of == m {
+	if kept := r.market.Load(); kept != nil && kept.market == m {
 		return append(dst, kept.json...)
 	}
 	from := len(dst)
 	dst = appendMarket(dst, m, r.supply)
-	r.market.Store(&cachedMarket{of: m, json: bytes.Clone(dst[from:])})
+	r.market.Store(&cachedMarket{market: m, json: bytes.Clone(dst[from:])})
 	return dst
 }
 
@@ -79,11 +82,11 @@ func (c *rowCache) Apply(changes []replica.Change) {
 	}
 }
 
-// rowReader is the method Row of the replica.
+// rowReader is the type of replica.Replica.Row.
 type rowReader func(id uint32, use func(row *replica.Row)) bool
 
-// row returns a member's row as JSON; false if id is no member. The JSON must not be changed. A row
-// that is not kept is appended to buf, and is valid as long as buf is.
+// row returns a member's row as JSON; false if id is no member. The caller must not change the
+// JSON. If the row is not kept, its JSON is appended to buf, and is valid as long as buf is.
 func (c *rowCache) row(id uint32, read rowReader, buf *[]byte) (row, bool) {
 	kept, changes := c.kept(id)
 	if kept != nil {
@@ -92,7 +95,9 @@ func (c *rowCache) row(id uint32, read rowReader, buf *[]byte) (row, bool) {
 	return c.made(id, changes, read, buf)
 }
 
-// made is like row, for a row that is not kept. It keeps the row if the id was requested before.
+// made makes a row that is not kept, and returns it as row does. It keeps the row if the id was
+// also the last one for which made was called in its cell. changes is the cell's count from before
+// the row is read.
 func (c *rowCache) made(id uint32, changes uint64, read rowReader, buf *[]byte) (found row, ok bool) {
 	found.id = id
 	ok = read(id, func(r *replica.Row) {
@@ -107,15 +112,15 @@ func (c *rowCache) made(id uint32, changes uint64, read rowReader, buf *[]byte) 
 	return found, ok
 }
 
-// lacksDocument reports whether a row has a metadata URI and nothing of what documents say, so that
-// most likely the document could not be read.
+// lacksDocument returns whether the token's metadata document could most likely not be read: the
+// token has a metadata URI, and nothing of what documents say.
 func lacksDocument(t *registry.Token) bool {
 	return t.MetaplexURI != nil && t.LogoURL == nil && t.Description == nil && t.ExternalURL == nil && len(t.Extensions) == 0
 }
 
-// logo returns the URL of a member's logo, empty if there is none, and its status; ok is false if
-// id is no member. lacking is lacksDocument. Unlike row, it keeps the row at the first request:
-// images are requested again and again.
+// logo returns the URL of a member's logo, empty if there is none, its status, and what
+// lacksDocument returns for the token. ok is false if id is no member. Unlike row, it keeps the row
+// at the first request: images are requested again and again.
 func (c *rowCache) logo(id uint32, read rowReader) (url, status string, lacking, ok bool) {
 	kept, changes := c.kept(id)
 	if kept != nil {
@@ -127,15 +132,15 @@ func (c *rowCache) logo(id uint32, read rowReader) (url, status string, lacking,
 			url = strings.Clone(*t.LogoURL)
 		}
 		status, lacking = strings.Clone(t.LogoStatus), lacksDocument(t)
-		if len(url) < cachedRowMax { // otherwise the row is too long to be kept as well
+		if len(url) < cachedRowMax { // otherwise the row, which has the URL, is too long to be kept
 			c.keep(id, changes, t, encode.Token(nil, t))
 		}
 	})
 	return url, status, lacking, ok
 }
 
-// kept returns the kept row, if it is valid, and the count of changes with which a new one must be
-// kept.
+// kept returns the row that the cell keeps, if it is of this id and valid, else nil. changes is the
+// count of changes with which a row that is read from now on must be kept.
 func (c *rowCache) kept(id uint32) (row *cachedRow, changes uint64) {
 	cell := c.cell(id)
 	changes = cell.changes.Load()
@@ -158,7 +163,8 @@ func (c *rowCache) keep(id uint32, changes uint64, t *registry.Token, json []byt
 	c.cell(id).row.Store(kept)
 }
 
-// rowOf returns the row of a member in a shape; false if id is no member. The row may use buf.
+// rowOf returns the row of a member in a shape; false if id is no member. The row's JSON may lie in
+// buf.
 func (s *Server) rowOf(id uint32, sh *shape, buf *[]byte) (row, bool) {
 	if sh.evidence {
 		token := s.replica.Token(id)

@@ -27,9 +27,9 @@ const (
 	fieldWindows  = "windows"
 )
 
-// rowFields returns the names that the parameter fields accepts: those of registry.Token in their
-// order, match, evidence, lists, market and windows, the members of the market, and those of the
-// holders.
+// rowFields returns the names that the parameter fields accepts: the fields of registry.Token in
+// their order, match, evidence, lists, market and windows, the members of the market, and the
+// figures of the holders.
 func rowFields() []string {
 	token := reflect.TypeFor[registry.Token]()
 	names := make([]string, 0, token.NumField()+5+len(marketFields)+len(holderFields))
@@ -40,15 +40,17 @@ func rowFields() []string {
 	return slices.Concat(names, []string{fieldMatch, fieldEvidence, fieldLists, fieldMarket, fieldWindows}, marketFields, holderFields)
 }
 
-// shape is what a request wants in its rows. The zero value is a token and nothing else.
+// shape is what a request wants in its rows. With the zero value, a row is a token with all its
+// fields and nothing else.
 type shape struct {
 	explain, evidence, lists, market, windows bool
-	// fields are the members that are wanted, nil for all. figures are those of them that are
-	// members of the market, holders those of holderFields.
+	// fields are the members that are wanted, nil for all. figures are those of fields that are in
+	// marketFields, holders those that are in holderFields.
 	fields, figures, holders []string
 }
 
-// queryShape reads evidence, lists, market, windows and fields, and explain if explains is set.
+// queryShape reads evidence, lists, market, windows and fields. If explains is set, it also reads
+// explain, and fields may have match.
 func queryShape(c *fiber.Ctx, explains bool) (s shape, err error) {
 	if explains {
 		if s.explain, err = queryBoolean(c, "explain", false); err != nil {
@@ -94,6 +96,7 @@ func queryShape(c *fiber.Ctx, explains bool) (s shape, err error) {
 	return s, nil
 }
 
+// plain returns whether a row is a token with all its fields and nothing else.
 func (s *shape) plain() bool {
 	return !s.explain && !s.evidence && !s.lists && !s.market && !s.windows && s.fields == nil
 }
@@ -104,12 +107,13 @@ type row struct {
 	// Either token or its JSON is set.
 	token *registry.Token
 	json  []byte
-	// supply is in whole tokens; nil if unknown. It goes with json: token has a supply of its own.
+	// supply is in whole tokens; nil if unknown. It is set only with json: token has a supply of
+	// its own.
 	supply *float64
 	// kept is the row in the cache; nil if it is not kept there.
 	kept *cachedRow
 	hit  search.Hit
-	// lacksDocument: see there.
+	// lacksDocument is what the function lacksDocument returned for the token.
 	lacksDocument bool
 }
 
@@ -147,20 +151,20 @@ type rowResponse struct {
 type rowWriter struct {
 	shape
 	index *evidence.Index // nil if there is no evidence, as for a past slot
-	// trade is the replica's Market; nil if there is none, as for a past slot.
-	trade func(id uint32) *replica.Market
-	// held is the replica's Holders; nil if this node counts none, and for a past slot.
-	held func(id uint32) (replica.Holders, bool)
-	// listed is the replica's Lists, or returns the lists of the fold that the row comes from.
-	listed func(id uint32) []registry.Listing
-	buf    []byte
+	// marketOf is Market of the replica; nil if rows have no market, as for a past slot.
+	marketOf func(id uint32) *replica.Market
+	// holdersOf is Holders of the replica; nil if this node counts no holders, and for a past slot.
+	holdersOf func(id uint32) (replica.Holders, bool)
+	// listsOf is Lists of the replica, or returns the lists of the fold that the row comes from.
+	listsOf func(id uint32) []registry.Listing
+	buf     []byte
 }
 
-// writer returns a writer for rows as of now.
+// writer returns a writer of rows as they are now.
 func (s *Server) writer(sh shape) rowWriter {
-	w := rowWriter{shape: sh, index: s.evidence, trade: s.replica.Market, listed: s.replica.Lists}
+	w := rowWriter{shape: sh, index: s.evidence, marketOf: s.replica.Market, listsOf: s.replica.Lists}
 	if s.deps.Balances != nil {
-		w.held = s.replica.Holders
+		w.holdersOf = s.replica.Holders
 	}
 	return w
 }
@@ -173,7 +177,7 @@ func (w *rowWriter) appendRow(dst []byte, r *row) []byte {
 	}
 	if w.fields == nil {
 		dst = r.appendToken(dst)
-		dst = dst[:len(dst)-1]
+		dst = dst[:len(dst)-1] // without the closing brace: more members follow
 	} else {
 		w.buf = r.appendToken(w.buf[:0])
 		dst = appendMembers(append(dst, '{'), w.buf, w.fields)
@@ -189,19 +193,19 @@ func (w *rowWriter) appendRow(dst []byte, r *row) []byte {
 		dst = appendEvidence(appendName(dst, fieldEvidence), &e)
 	}
 	if w.lists {
-		dst = appendLists(appendName(dst, fieldLists), w.listed(r.id))
+		dst = appendLists(appendName(dst, fieldLists), w.listsOf(r.id))
 	}
 	return append(w.appendHolders(w.appendTrade(dst, r), r), '}')
 }
 
-// appendTrade writes the market, and the single figures of it that are wanted.
+// appendTrade writes the market, its windows, and the single figures of it, each if it is wanted.
 func (w *rowWriter) appendTrade(dst []byte, r *row) []byte {
 	if !w.market && !w.windows && w.figures == nil {
 		return dst
 	}
 	var market *replica.Market
-	if w.trade != nil {
-		market = w.trade(r.id)
+	if w.marketOf != nil {
+		market = w.marketOf(r.id)
 	}
 	if w.market {
 		dst = r.appendMarket(appendName(dst, fieldMarket), market)
@@ -241,8 +245,8 @@ func appendName(dst []byte, name string) []byte {
 	return append(jsonappend.String(dst, name), ':')
 }
 
-// appendMembers copies the wanted members of an object that this package has encoded: it has no
-// white space, and no escapes in names.
+// appendMembers copies the wanted members of an object. This package has encoded the object, so it
+// has no white space, and no escapes in names.
 func appendMembers(dst, object []byte, wanted []string) []byte {
 	for at := 1; at < len(object)-1; {
 		end := memberEnd(object, at)
@@ -258,8 +262,8 @@ func appendMembers(dst, object []byte, wanted []string) []byte {
 	return dst
 }
 
-// memberEnd returns where the member that begins at at ends: at a comma or brace outside of
-// strings, lists and objects.
+// memberEnd returns the end of the member that begins at index at: a comma or brace outside of
+// strings, arrays and objects.
 func memberEnd(object []byte, at int) int {
 	depth, quoted := 0, false
 	for ; at < len(object); at++ {

@@ -10,7 +10,7 @@ import (
 	"github.com/mintlake/mintlake/access/limits"
 )
 
-// taker counts requests: *limits.Limiter or *limits.Shared.
+// taker counts requests. It is *limits.Limiter or *limits.Shared.
 type taker interface {
 	Take(client string, now time.Time, windows ...int) limits.Decision
 }
@@ -51,8 +51,8 @@ func (s *Server) newListener(bound net.Listener) *listener {
 
 // serve answers requests until ctx ends. Then /readyz answers 503 for DrainTime while everything is
 // still served, so that load balancers turn to other nodes. After that no more connections are
-// accepted, and requests in flight get ShutdownGrace. If failed ends, what is left of DrainTime is
-// skipped.
+// accepted, and requests in flight get ShutdownGrace. failed ends when another part of the node has
+// failed: what is left of DrainTime is then skipped.
 func (s *Server) serve(ctx, failed context.Context, l *listener) error {
 	ended := make(chan error, 1)
 	go func() { ended <- s.app.Listener(l) }()
@@ -73,7 +73,8 @@ func (s *Server) serve(ctx, failed context.Context, l *listener) error {
 	return nil
 }
 
-// drain lets /readyz answer 503 for DrainTime. It returns an error only if serving ended meanwhile.
+// drain lets /readyz answer 503 for DrainTime, or until failed ends. It returns an error only if
+// the server has stopped serving meanwhile.
 func (s *Server) drain(failed context.Context, ended <-chan error) error {
 	s.draining.Store(true)
 	if s.cfg.DrainTime <= 0 {
@@ -89,7 +90,7 @@ func (s *Server) drain(failed context.Context, ended <-chan error) error {
 	return nil
 }
 
-// sweep forgets idle clients once a minute.
+// sweep removes idle clients from this node's limiter, once a minute.
 func (s *Server) sweep(ctx context.Context) error {
 	ticker := time.NewTicker(limitWindow)
 	defer ticker.Stop()

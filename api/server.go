@@ -4,9 +4,9 @@
 // In: HTTP requests; the registry through package replica. Out: the responses of
 // schemas/openapi/openapi.yaml; requests for enrichment.
 // Guarantees: answers come from memory, so they go on while ClickHouse or Kafka is unavailable.
-// Only history, candles, pools, trades, venues and balances are read from ClickHouse. Every
-// response that is not a success has the body {statusCode, error, message}. Any number of nodes can
-// run side by side.
+// Only history, candles, pools, liquidity, trades, venues and balances are read from ClickHouse.
+// Every response that is not a success has the body {statusCode, error, message}. Any number of
+// nodes can run side by side.
 //
 // Each route has a file of its own. route.go has what all routes share: recovery, CORS, rate
 // limits, metrics.
@@ -49,7 +49,7 @@ import (
 	"github.com/mintlake/mintlake/schemas/openapi"
 )
 
-// readBufferSize bounds the request line and the headers, and so a query, too.
+// readBufferSize bounds the request line and the headers together, in bytes, and so a query, too.
 const readBufferSize = 16 << 10
 
 // Deps are the collaborators.
@@ -62,19 +62,19 @@ type Deps struct {
 	Producer kafka.RecordProducer
 	// Snapshot is replica.NewClickHouse. If it is nil, the registry is folded from the topics.
 	Snapshot replica.Snapshot
-	// CheckpointFolder is where the copy of the registry is kept for the next start, see
-	// replica.Config; empty: nowhere.
+	// CheckpointFolder is the folder in which the copy of the registry is kept for the next start,
+	// see replica.Config. If it is empty, the copy is not kept.
 	CheckpointFolder string
 	// History is history.NewClickHouse. If it is nil, requests for history are answered 503.
 	History history.Reader
-	// Damage lists the damaged parts of ClickHouse's tables; known is false until they were looked
-	// for. It is nil if this process does not look for them.
+	// Damage lists the damaged parts of ClickHouse's tables; known is false before the first look
+	// for them. Damage is nil if this process does not look for them.
 	Damage func() (damage []parts.Damage, known bool)
 	// Images fetches logos into ImageStore. If both are nil, every logo is the fallback.
 	Images     logos.Loader
 	ImageStore logos.Store
-	// Market is market.NewClickHouse. If it is nil, there are no daily volumes, and candles and
-	// pools are answered 503.
+	// Market is market.NewClickHouse. If it is nil, there are no daily volumes, and candles, pools,
+	// liquidity and venues are answered 503.
 	Market market.Reader
 	// Trades is trades.NewClickHouse. If it is nil, trades are answered 503.
 	Trades trades.Reader
@@ -115,22 +115,22 @@ type Server struct {
 	proxies  limits.Proxies
 	internal internaltoken.Check
 	routes   []*route
-	explorer fiber.Handler // nil without one
+	explorer fiber.Handler // nil without Deps.Explorer
 	openapi  []byte
 	docs     []byte
 	llms     []byte
 	codings  []*coding
 	rows     *rowCache
-	bodies   sync.Pool // of *pooledBody
+	bodies   sync.Pool // of *pooledBody, for whole bodies
 	bufs     sync.Pool // of *pooledBody, for rows
 	draining atomic.Bool
 	listener atomic.Pointer[listener]
 	// maxWait bounds wait_ms of a batch.
 	maxWait time.Duration
 
-	historyLog sampler
+	historyLog sampler // of warnings that ClickHouse does not answer
 
-	bound chan struct{}
+	bound chan struct{} // closed when addr is set
 	once  sync.Once
 	addr  string
 }
@@ -152,8 +152,8 @@ func New(cfg Config, deps Deps) (*Server, error) {
 		AppName: "mintlake", DisableStartupMessage: true, Immutable: true, CaseSensitive: true,
 		// No route takes forms, and parsing them would write files.
 		JSONEncoder: encodeJSON, DisablePreParseMultipartForm: true,
-		// More than MaxConnections: those that the listener has closed take a moment to end, and it
-		// has some in reserve.
+		// Concurrency is higher than MaxConnections: connections that the listener has closed take
+		// a moment to end, and it holds some more in reserve, for probes.
 		BodyLimit: cfg.BodyLimit, Concurrency: cfg.MaxConnections + cfg.MaxConnections/8 + 1024,
 		ReadBufferSize: readBufferSize,
 		ReadTimeout:    cfg.ReadTimeout, WriteTimeout: cfg.WriteTimeout, IdleTimeout: cfg.IdleTimeout,
@@ -238,9 +238,9 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	group.Go(func() error {
 		defer s.requests.EndWaits()
-		return s.feed.Run(ctx) // ends early, as open streams would delay the stop
+		return s.feed.Run(ctx) // ends with ctx, because open streams would delay the stop
 	})
-	group.Go(func() error { return s.trades.Run(ctx) }) // ends early, too
+	group.Go(func() error { return s.trades.Run(ctx) }) // ends with ctx, for the same reason
 	if err := group.Wait(); err != nil {
 		return fmt.Errorf("api: %w", err)
 	}
@@ -288,8 +288,8 @@ func (s *Server) Addr() string {
 // Bound returns a channel that is closed when Run listens.
 func (s *Server) Bound() <-chan struct{} { return s.bound }
 
-// Ready returns whether the registry is loaded and answers are complete, as GET /readyz does. But a
-// node that drains is still ready here.
+// Ready returns whether the registry is loaded and answers are complete, as GET /readyz does.
+// Unlike there, a node that drains is still ready.
 func (s *Server) Ready() bool {
 	_, lost := s.status.Reasons()
 	return s.replica.Ready() && !lost

@@ -41,7 +41,7 @@ func appendWindows(dst []byte, m *replica.Market) []byte {
 	return append(dst, '}')
 }
 
-// boughtOf is the value of a window's buys; nil if no leg of the window has a value.
+// boughtOf returns the value of a window's buys; nil if no leg of the window has a value.
 func boughtOf(m *replica.Market, window int) *float64 {
 	if m.Volume(window) == nil {
 		return nil

@@ -31,13 +31,13 @@ type Config struct {
 	SwapKey string
 	// HTTP makes the requests; nil means http.DefaultClient.
 	HTTP *http.Client
-	// MaxWait bounds the time that a refused request waits to be sent again, all waits together. If
-	// a Retry-After is longer than what is left, the request fails at once. 0 means a minute;
-	// negative means never wait.
+	// MaxWait bounds the time that a refused request waits to be sent again, the sum of all its
+	// waits. If a Retry-After is longer than what is left, the request fails immediately. 0 means a
+	// minute; a negative value means that the request never waits.
 	MaxWait time.Duration
 }
 
-// Client calls one node. Many goroutines may use it at once.
+// Client calls one node. Many goroutines may use it at the same time.
 type Client struct {
 	// REST has every operation of the OpenAPI document with all its parameters and headers. Its
 	// errors, retries and bounds are those of Client.
@@ -83,13 +83,14 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("%d: %s", e.Status, e.Message) }
 
-// IsNotFound reports whether the error means that there is no such token.
+// IsNotFound returns whether err is an *Error with status 404: the node does not have what was
+// asked for, such as a token.
 func IsNotFound(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Status == http.StatusNotFound
 }
 
-// Search is GET /tokens. params may be nil: then it returns the tokens with the most volume.
+// Search is GET /tokens. params may be nil: then Search returns the tokens with the most volume.
 func (c *Client) Search(ctx context.Context, params *rest.SearchTokensParams) (*rest.SearchResponse, error) {
 	answer, err := c.REST.SearchTokensWithResponse(ctx, params)
 	if err != nil {
@@ -107,7 +108,7 @@ func (c *Client) Token(ctx context.Context, mint string, params *rest.GetTokenPa
 	return whole(answer.JSON200)
 }
 
-// MaxBatch is how many mints Batch takes.
+// MaxBatch is the most mints that Batch takes.
 const MaxBatch = 500
 
 // Batch is POST /tokens/batch, with up to MaxBatch mints.
@@ -128,7 +129,7 @@ func (c *Client) History(ctx context.Context, mint string, params *rest.GetHisto
 	return whole(answer.JSON200)
 }
 
-// Candles is GET /tokens/{mint}/ohlcv, oldest first.
+// Candles is GET /tokens/{mint}/ohlcv: prices and volumes by intervals, oldest first.
 func (c *Client) Candles(ctx context.Context, mint string, params *rest.GetCandlesParams) (*rest.CandlesResponse, error) {
 	answer, err := c.REST.GetCandlesWithResponse(ctx, mint, params)
 	if err != nil {
@@ -137,7 +138,7 @@ func (c *Client) Candles(ctx context.Context, mint string, params *rest.GetCandl
 	return whole(answer.JSON200)
 }
 
-// Pools is GET /tokens/{mint}/pools, those that trade most first.
+// Pools is GET /tokens/{mint}/pools: the pools that hold a mint, those that trade most first.
 func (c *Client) Pools(ctx context.Context, mint string, params *rest.GetPoolsParams) (*rest.PoolsResponse, error) {
 	answer, err := c.REST.GetPoolsWithResponse(ctx, mint, params)
 	if err != nil {
@@ -155,7 +156,8 @@ func (c *Client) Status(ctx context.Context) (*rest.Status, error) {
 	return whole(answer.JSON200)
 }
 
-// whole returns an error if the response has no JSON body: then another server answered.
+// whole returns body, or an error if it is nil. It is nil if the response was no JSON: then another
+// server answered.
 func whole[T any](body *T) (*T, error) {
 	if body == nil {
 		return nil, errors.New("the answer is no JSON: this is no token API of Mintlake")
@@ -164,7 +166,7 @@ func whole[T any](body *T) (*T, error) {
 }
 
 // Quote is GET /api/v2/quote of the swap API. It quotes a swap of amountIn, in raw units of source,
-// to destination.
+// to destination. It returns the answer as it came.
 func (c *Client) Quote(ctx context.Context, source, destination, amountIn string, slippageBPS int) (json.RawMessage, error) {
 	query := url.Values{"src_mint": {source}, "dst_mint": {destination}, "amount_in": {amountIn}, "slippage_bps": {fmt.Sprint(slippageBPS)}}
 	return c.swapAPI(ctx, http.MethodGet, "/api/v2/quote?"+query.Encode(), nil)

@@ -14,7 +14,7 @@ import (
 	"github.com/mintlake/mintlake/client/rest"
 )
 
-// The kinds of an Event.
+// Kinds of an Event.
 const (
 	EventNew     = "new"     // Token is new in the registry
 	EventChanged = "changed" // Token has changed; this is its present state
@@ -30,9 +30,9 @@ type Event struct {
 	Token rest.Token
 	// Data is the event's JSON as it was sent; empty for cursor.
 	Data json.RawMessage
-	// Reason and Message are set for reset.
+	// Reason and Message are set for reset. Message is for people.
 	Reason, Message string
-	// Cursor is set for cursor. Save it when the events before it are stored.
+	// Cursor is set for cursor. Save it once the events before it are stored.
 	Cursor string
 }
 
@@ -40,11 +40,12 @@ type Event struct {
 const longestPause = 30 * time.Second
 
 // Follow calls handle for every event of GET /tokens/stream, one after the other. handle may take
-// hours, such as to read the whole registry after an EventReset. If the stream ends, Follow
-// connects again after the last cursor; some events may come twice. If the node no longer has the
-// events after the cursor, an EventReset comes. It comes again if the connection ends before there
-// is a new cursor. Follow returns the error of handle, of ctx, of a request that the API refuses
-// for good (a status below 500 without a Retry-After), or of a response that is no feed.
+// hours, for example to read the whole registry after an EventReset. If the stream ends, Follow
+// connects again with the last cursor; some events may come twice. If the node no longer has the
+// events after the cursor, an EventReset comes. The EventReset comes again if the connection ends
+// before there is a new cursor. Follow returns the error of handle, of ctx, of a request that the
+// API refuses for good (a status below 500 without a Retry-After), or of a response that is no
+// feed.
 func (c *Client) Follow(ctx context.Context, params *rest.StreamTokensParams, handle func(Event) error) error {
 	next := rest.StreamTokensParams{}
 	if params != nil {
@@ -64,7 +65,7 @@ func (c *Client) Follow(ctx context.Context, params *rest.StreamTokensParams, ha
 		case errors.As(err, &refusal) && refusal.RetryAfter == 0 && refusal.Status < http.StatusInternalServerError:
 			return err
 		}
-		if f.cursor != nil || f.lost != nil { // else no connection has told a cursor yet
+		if f.cursor != nil || f.lost != nil { // else the cursor of the request still is the last
 			next.Cursor, next.LastEventID = f.cursor, nil
 		}
 		lost = f.lost
@@ -92,7 +93,7 @@ func (c *Client) followOnce(ctx context.Context, params *rest.StreamTokensParams
 	handle := f.handle
 	return c.stream(ctx, request, func(quiet *time.Timer, body io.Reader) error {
 		f.handle = func(event Event) error { return unhurried(quiet, func() error { return handle(event) }) }
-		if f.lost != nil { // also the changes between the last connection and this one are lost
+		if f.lost != nil { // the changes since the last connection are lost, too
 			if err := f.handle(*f.lost); err != nil {
 				return &handlerError{err}
 			}
@@ -104,13 +105,13 @@ func (c *Client) followOnce(ctx context.Context, params *rest.StreamTokensParams
 // follower handles the events of one connection.
 type follower struct {
 	handle func(Event) error
-	alive  func() // called for each event that has a kind or an id
-	cursor *string
-	lost   *Event // the reset after which no cursor has come yet
-	retry  time.Duration
+	alive  func()        // called for each event that has a kind or an id
+	cursor *string       // of the next connection; nil: it begins at the present
+	lost   *Event        // the reset after which no cursor has come yet; nil if there is none
+	retry  time.Duration // the pause before a new connection that the server asks for
 }
 
-// dispatch handles an event.
+// dispatch reads an event of the stream and gives it to handle.
 func (f *follower) dispatch(e serverEvent) error {
 	if e.kind != "" || e.id != nil {
 		f.alive()

@@ -12,7 +12,7 @@ import (
 const (
 	// maxAnswer bounds a response in bytes. A batch of 500 with all fields has less than 2 MB.
 	maxAnswer = 64 << 20
-	// maxTries is how often a request is sent before its refusal is returned.
+	// maxTries is how often a request is sent at most. The last refusal is returned.
 	maxTries = 5
 )
 
@@ -51,7 +51,7 @@ func (d doer) Do(request *http.Request) (*http.Response, error) {
 	}
 }
 
-// errorOf reads a response with an error status.
+// errorOf reads a response with an error status, and closes its body.
 func errorOf(response *http.Response) *Error {
 	defer func() { _ = response.Body.Close() }()
 	refusal := &Error{Status: response.StatusCode, RequestID: response.Header.Get("X-Request-ID")}

@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// maxLine bounds a line of a stream in bytes. A row has a few KB.
+	// maxLine bounds a line of a stream, and the data of an event, in bytes. A row has a few KB.
 	maxLine = 4 << 20
-	// quietLimit is how long a connection may be silent before it is closed, also before it is
-	// answered: a stream sends a line at least every 15 s.
+	// quietLimit is how long a connection may be silent before it is closed, the time until the
+	// response included. A stream sends a line at least every 15 s.
 	quietLimit = 45 * time.Second
 )
 
-// stream sends a request for Server-Sent Events and calls read with the body of the answer. When
-// quiet ends, the connection does.
+// stream sends a request for Server-Sent Events and calls read with the body of the response. The
+// connection ends when the timer quiet fires, so read must reset it.
 func (c *Client) stream(ctx context.Context, request *http.Request, read func(quiet *time.Timer, body io.Reader) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -43,15 +43,15 @@ func (c *Client) stream(ctx context.Context, request *http.Request, read func(qu
 	return read(quiet, response.Body)
 }
 
-// unhurried calls handle while the silence does not count: nothing is read meanwhile, so it is
-// ours.
+// unhurried calls handle, and stops the timer quiet meanwhile: nothing is read while handle runs,
+// so the silence is not the server's.
 func unhurried(quiet *time.Timer, handle func() error) error {
 	quiet.Stop()
 	defer quiet.Reset(quietLimit)
 	return handle()
 }
 
-// serverEvent is one event of a stream. id is nil if it has none.
+// serverEvent is one event of a stream. id is nil if the event has none.
 type serverEvent struct {
 	kind, data string
 	id         *string

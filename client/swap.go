@@ -11,8 +11,8 @@ import (
 	"net/http"
 )
 
-// SwapQuote is an answer of the swap API, as far as programs mostly need it. Amounts are raw units
-// in decimal strings. The API's OpenAPI document describes all members.
+// SwapQuote has the members of an answer of the swap API that most programs need. Amounts are raw
+// units in decimal strings. The API's OpenAPI document describes all members.
 type SwapQuote struct {
 	SourceMint     string    `json:"src_mint"`
 	TargetMint     string    `json:"dst_mint"`
@@ -25,9 +25,10 @@ type SwapQuote struct {
 	Slot           int       `json:"slot"`
 	Route          []SwapLeg `json:"route"`
 	Warnings       []string  `json:"warnings"`
-	// Txn is the base64 of the transaction with zero signatures; empty without a user.
+	// Txn is the transaction in base64, with zeros for its signatures. It is empty if the quote was
+	// asked for without a user.
 	Txn string `json:"txn"`
-	// LastValidBlockHeight is that after which Txn is void.
+	// LastValidBlockHeight is the last block height at which Txn is valid.
 	LastValidBlockHeight uint64 `json:"last_valid_block_height"`
 }
 
@@ -41,7 +42,7 @@ type SwapLeg struct {
 	AmountOut  string `json:"amount_out"`
 }
 
-// SwapSent is what came of a swap that was sent. Amounts are raw units in decimal strings.
+// SwapSent is what became of a swap that was sent. Amounts are raw units in decimal strings.
 type SwapSent struct {
 	Signature string `json:"signature"`
 	// Status is landed, failed, expired or unknown.
@@ -49,15 +50,16 @@ type SwapSent struct {
 	Slot   *int   `json:"slot"`
 	// Err is the chain's error; null if there is none.
 	Err json.RawMessage `json:"err"`
-	// Fee in lamports.
+	// Fee is in lamports.
 	Fee       uint64 `json:"fee"`
 	AmountIn  string `json:"amount_in"`
 	AmountOut string `json:"amount_out"`
-	// SlippageBPS is how much worse than quoted the swap executed; nil unless it landed.
+	// SlippageBPS is how much worse than quoted the swap executed, in basis points; nil unless it
+	// landed.
 	SlippageBPS *float64 `json:"slippage_realised_bps"`
 }
 
-// QuoteSwap is Quote, with the answer read.
+// QuoteSwap is Quote with the answer parsed.
 func (c *Client) QuoteSwap(ctx context.Context, source, destination, amountIn string, slippageBPS int) (*SwapQuote, error) {
 	answer, err := c.Quote(ctx, source, destination, amountIn, slippageBPS)
 	if err != nil {
@@ -71,8 +73,8 @@ func (c *Client) QuoteSwap(ctx context.Context, source, destination, amountIn st
 }
 
 // Swap is POST /api/v2/swap: a quote with the transaction that user signs. more has further
-// parameters of the swap API by name; it may be nil. The first result is the answer as it came,
-// which Send takes.
+// parameters of the swap API by name; it may be nil. Swap returns the answer as it came, which Send
+// takes, and the answer parsed.
 func (c *Client) Swap(ctx context.Context, source, destination, amountIn string, slippageBPS int, user string, more map[string]any) (json.RawMessage, *SwapQuote, error) {
 	body := map[string]any{"src_mint": source, "dst_mint": destination, "amount_in": amountIn, "slippage_bps": slippageBPS, "user_account": user}
 	for name, value := range more {
@@ -89,14 +91,14 @@ func (c *Client) Swap(ctx context.Context, source, destination, amountIn string,
 	return answer, &quote, nil
 }
 
-// Send is POST /api/v2/send: it sends the transaction of a quote, signed and in base64, and returns
-// when it is confirmed or expired. quote is the answer of Swap as it came.
+// Send is POST /api/v2/send. It sends the transaction of a quote, signed and in base64, and returns
+// when the transaction is confirmed or expired. quote is the answer of Swap as it came.
 func (c *Client) Send(ctx context.Context, quote json.RawMessage, transaction string) (*SwapSent, error) {
 	return c.SendWith(ctx, quote, transaction, nil)
 }
 
 // SendWith is Send with further members of the body by name: user_account if others sign too, and
-// destination_token_account or native_destination_account if the quote was asked for them.
+// destination_token_account or native_destination_account if the quote was asked with these.
 func (c *Client) SendWith(ctx context.Context, quote json.RawMessage, transaction string, more map[string]any) (*SwapSent, error) {
 	body := map[string]any{"quote": quote, "transaction": transaction}
 	maps.Copy(body, more)
@@ -111,7 +113,8 @@ func (c *Client) SendWith(ctx context.Context, quote json.RawMessage, transactio
 	return &sent, nil
 }
 
-// swapAPI asks the swap API. A body that is not nil is sent as JSON.
+// swapAPI sends a request to the swap API and returns its answer. A body that is not nil is sent as
+// JSON.
 func (c *Client) swapAPI(ctx context.Context, method, path string, body any) (json.RawMessage, error) {
 	if c.cfg.SwapURL == "" {
 		return nil, errors.New("quotes need the URL of the swap API")

@@ -11,7 +11,7 @@ import (
 	"github.com/mintlake/mintlake/client/rest"
 )
 
-// Trades is GET /tokens/{mint}/trades: one page, newest first.
+// Trades is GET /tokens/{mint}/trades: one page of the trades of a mint, newest first.
 func (c *Client) Trades(ctx context.Context, mint string, params *rest.GetTradesParams) (*rest.TradesResponse, error) {
 	answer, err := c.REST.GetTradesWithResponse(ctx, mint, params)
 	if err != nil {
@@ -20,9 +20,10 @@ func (c *Client) Trades(ctx context.Context, mint string, params *rest.GetTrades
 	return whole(answer.JSON200)
 }
 
-// FollowTrades calls handle for each trade of a mint as it comes, and open once no trade is missed
-// from then on. It returns nil when the node ends the stream, the error of handle, of ctx, or of
-// the request. A trade may come twice. What comes between two streams is in Trades.
+// FollowTrades calls handle for each trade of a mint as it comes. It calls open when the stream is
+// open: no trade from then on is missed. It returns nil when the node ends the stream, or the error
+// of handle, of ctx, or of the request. A trade may come twice. Trades returns what happens between
+// two streams.
 func (c *Client) FollowTrades(ctx context.Context, mint string, open func(), handle func(*rest.Trade) error) error {
 	request, err := rest.NewStreamTradesRequest(c.cfg.URL, &rest.StreamTradesParams{Mint: mint})
 	if err != nil {

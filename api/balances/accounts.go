@@ -22,7 +22,7 @@ type Account struct {
 	AccountState
 }
 
-// AccountState is who may spend from an account, and whether it is frozen. What is nil is not
+// AccountState is who may spend from an account, and whether it is frozen. A nil field is not
 // known.
 type AccountState struct {
 	Frozen *bool
@@ -50,16 +50,17 @@ func (c *ClickHouse) Accounts(ctx context.Context, mint pubkey.Key, limit int) (
 	return accounts, c.enterStates(ctx, accounts)
 }
 
-// AccountCursor is an account's place among those of an owner. The zero value is before all.
+// AccountCursor is an account's place among the accounts of an owner. The zero value is before all
+// accounts.
 type AccountCursor struct{ mint, account pubkey.Key }
 
 // AccountCursorOf returns the place of an account.
 func AccountCursorOf(a *Account) AccountCursor { return AccountCursor{a.Mint, a.Account} }
 
-// String is mint and account in hexadecimal digits.
+// String returns mint and account in hexadecimal digits.
 func (c AccountCursor) String() string { return hex.EncodeToString(append(c.mint[:], c.account[:]...)) }
 
-// ParseAccountCursor reads what String makes.
+// ParseAccountCursor is the inverse of String.
 func ParseAccountCursor(text string) (c AccountCursor, err error) {
 	raw, err := hex.DecodeString(text)
 	if err != nil || len(raw) != 2*pubkey.Size {
@@ -85,8 +86,8 @@ func (c *ClickHouse) OwnerAccounts(ctx context.Context, owner pubkey.Key, mint *
 		if err := rows.Scan(&text, &account, &amount); err != nil {
 			return err
 		}
-		of, err := pubkey.Parse(text)
-		accounts = append(accounts, Account{Mint: of, Account: keyOf(account), Owner: owner, Amount: strconv.FormatUint(amount, 10)})
+		parsed, err := pubkey.Parse(text)
+		accounts = append(accounts, Account{Mint: parsed, Account: keyOf(account), Owner: owner, Amount: strconv.FormatUint(amount, 10)})
 		return err
 	}, "SELECT mint, account, amount FROM {db}.wallet_accounts_raw FINAL WHERE owner = {owner:String} AND open"+where+" ORDER BY mint, account LIMIT {limit:UInt32}", args...)
 	if err != nil || len(accounts) == 0 {
@@ -95,7 +96,7 @@ func (c *ClickHouse) OwnerAccounts(ctx context.Context, owner pubkey.Key, mint *
 	return accounts, c.enterStates(ctx, accounts)
 }
 
-// allMints is what chain.balances.v1 and balance_mints_raw have in place of a mint where all
+// allMints stands in place of a mint in chain.balances.v1 and balance_mints_raw. It says that all
 // accounts of all mints were read.
 var allMints = pubkey.Key{}.String()
 
@@ -106,6 +107,9 @@ func (c *ClickHouse) AllSince(ctx context.Context) (slot uint64, err error) {
 		if err := rows.Scan(&slot, &whole, &reached, &extent); err != nil {
 			return err
 		}
+		// Nothing is known before the first look for missing slots (reached is 0), if slots are
+		// missing since the read (whole is the slot after them), or if the last slot with balances
+		// has those of some mints only (extent is not 1).
 		if reached == 0 || slot < whole || extent != 1 {
 			slot = 0
 		}
@@ -115,11 +119,11 @@ func (c *ClickHouse) AllSince(ctx context.Context) (slot uint64, err error) {
 	return slot, err
 }
 
-// enterStates sets the states of accounts.
+// enterStates sets AccountState of each of the accounts.
 func (c *ClickHouse) enterStates(ctx context.Context, accounts []Account) error {
-	mints, keys, place := make([]string, len(accounts)), make([]string, len(accounts)), make(map[pubkey.Key]*Account, len(accounts))
+	mints, keys, byKey := make([]string, len(accounts)), make([]string, len(accounts)), make(map[pubkey.Key]*Account, len(accounts))
 	for i := range accounts {
-		mints[i], keys[i], place[accounts[i].Account] = accounts[i].Mint.String(), accounts[i].Account.String(), &accounts[i]
+		mints[i], keys[i], byKey[accounts[i].Account] = accounts[i].Mint.String(), accounts[i].Account.String(), &accounts[i]
 	}
 	return c.read(ctx, c.public, func(rows driver.Rows) error {
 		var key string
@@ -138,7 +142,7 @@ func (c *ClickHouse) enterStates(ctx context.Context, accounts []Account) error 
 				state.Delegate = &who
 			}
 		}
-		if account := place[keyOf(key)]; account != nil {
+		if account := byKey[keyOf(key)]; account != nil {
 			account.AccountState = state
 		}
 		return nil

@@ -13,10 +13,10 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// publicBounds is what the public can make ClickHouse do here. sumBounds is for what reads all
-// accounts of a large mint or a past slot, which takes up to a second of every core: one at a time,
-// so that pages which cost milliseconds do not wait behind such sums. countBounds is for the counts
-// of all mints, which do not wait for the public's turns.
+// publicBounds limits what the public can make ClickHouse do here. sumBounds is for sums over all
+// accounts of a large mint or at a past slot, which take up to a second of every core. They run one
+// at a time, and with bounds of their own, so that pages which cost milliseconds do not wait behind
+// them. countBounds is for the counts of all mints, which do not wait for the public's turns.
 var (
 	publicBounds = clickhouse.Bounds{Time: 10 * time.Second, Concurrent: 4, Memory: 512 << 20, Threads: 1}
 	sumBounds    = clickhouse.Bounds{Time: 10 * time.Second, Concurrent: 1, Memory: 512 << 20, Threads: 2}
@@ -27,7 +27,7 @@ var (
 type ClickHouse struct {
 	public, sums, counts *clickhouse.Questions
 	database             string
-	known                *lru.Cache[holding, kindAt]
+	known                *lru.Cache[holding, kindAt] // kinds of owners that queries have found
 }
 
 var _ Reader = (*ClickHouse)(nil)
@@ -55,7 +55,8 @@ func (c *ClickHouse) read(ctx context.Context, questions *clickhouse.Questions, 
 	})
 }
 
-// keyOf returns the key of a FixedString(32) that was made a String, which cuts zeros off its end.
+// keyOf returns the key of a FixedString(32) that the query has made a String: ClickHouse then cuts
+// the zeros off its end.
 func keyOf(raw string) (key pubkey.Key) {
 	copy(key[:], raw)
 	return key
@@ -113,10 +114,11 @@ func (c *ClickHouse) Points(ctx context.Context, mint pubkey.Key, from, to time.
 	return points, err
 }
 
-// span is the range of slots whose balances can be told.
+// span returns the first and the last slot at which balances can be told.
 func (c *ClickHouse) span(ctx context.Context) (first, last uint64, err error) {
-	// Both come from the parts' indexes: slot is what partitions are made of. The note says more
-	// where the tables were made of a log that had lost records.
+	// ClickHouse reads min and max from the indexes of the parts: the partitions are ranges of
+	// slots. floor is higher than min(slot) if the tables were filled from a log that had lost
+	// records.
 	err = c.read(ctx, c.public, func(rows driver.Rows) error { return rows.Scan(&first, &last) },
 		"SELECT greatest(min(slot), ifNull((SELECT max(floor) FROM {db}.balance_reach_raw FINAL), 0)), max(slot) FROM {db}.balance_changes_raw")
 	return first, last, err

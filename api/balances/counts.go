@@ -15,16 +15,17 @@ import (
 // Count is the last count of a mint's holders.
 type Count struct {
 	replica.HolderCount
-	// At is when it was counted.
+	// At is when the holders were counted.
 	At time.Time
 }
 
-// Past is how the holders of a mint were 24 hours of block time before the latest count of any.
+// Past is the number of holders of a mint 24 hours of block time before the latest hour in which
+// any mint was counted.
 type Past struct {
 	Mint pubkey.Key
-	// Before is its number of then; nil: it was not counted before.
+	// Before is that number; nil if the mint was not counted until then.
 	Before *uint64
-	// Cut is the time of then.
+	// Cut is the time at which these 24 hours begin.
 	Cut time.Time
 }
 
@@ -34,7 +35,7 @@ func (c *ClickHouse) Counts(ctx context.Context, since time.Time, each func(Coun
 	if since.IsZero() {
 		query += " FINAL"
 	} else {
-		// Few rows pass, so it is cheaper to sort them than to join all rows of the table.
+		// Few rows pass, so sorting them is cheaper than merging the copies of all rows with FINAL.
 		query += " WHERE counted_at >= fromUnixTimestamp64Milli({since:Int64}) ORDER BY counted_at"
 		args = append(args, clickhouse.Named("since", int(since.UnixMilli())))
 	}
@@ -75,14 +76,15 @@ func (c *ClickHouse) Changes(ctx context.Context, each func(Past)) error {
 const (
 	// pollEvery is how often new counts are looked for.
 	pollEvery = 15 * time.Second
-	// reloadEvery is how often all counts are read: those of mints that became members meanwhile.
+	// reloadEvery is how often all counts are read again. The replica ignores the count of a mint
+	// that is not a member, and the mint may have become one since.
 	reloadEvery = time.Hour
 	// changesEvery is how often the changes of 24 hours are computed.
 	changesEvery = 5 * time.Minute
-	// overlap is how much earlier than the latest count the next look begins: a count may come
-	// late, and its mint become a member after it.
+	// overlap is how much earlier than the latest count the next look begins. A count may become
+	// visible late, and its mint may become a member after the count.
 	overlap = 2 * time.Minute
-	// batch is how many counts are passed on at once.
+	// batch is how many counts one call of Set gets at most.
 	batch = 4_096
 )
 
@@ -96,6 +98,8 @@ type Poller struct {
 	Ready  func() bool
 	Logger *slog.Logger
 
+	// latest is when the newest count that was read was made. loaded and compared are when all
+	// counts, and the changes of 24 hours, were read last.
 	latest           time.Time
 	loaded, compared time.Time
 }
@@ -144,6 +148,7 @@ func (p *Poller) Poll(ctx context.Context, now time.Time) error {
 		return err
 	}
 	p.Set(list)
+	// As long as there is no count at all, each look is for all counts.
 	if p.latest = latest; since.IsZero() && !latest.IsZero() {
 		p.loaded = now
 	}
@@ -153,7 +158,7 @@ func (p *Poller) Poll(ctx context.Context, now time.Time) error {
 	return p.compare(ctx, now)
 }
 
-// compare passes on the changes of 24 hours.
+// compare reads the changes of 24 hours and passes them on.
 func (p *Poller) compare(ctx context.Context, now time.Time) error {
 	var changes []replica.HolderChange
 	err := p.Reader.Changes(ctx, func(past Past) {

@@ -9,7 +9,7 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// errCursor says nothing of why: a cursor is not made by hand.
+// errCursor does not say what is wrong with the text: nobody writes a cursor by hand.
 var errCursor = errors.New("not a cursor")
 
 // RankCursor is a holder's place in the ranking.
@@ -37,14 +37,14 @@ const (
 	moveSize   = 8 + 8 + 64 + 1
 )
 
-// String is rank, amount and owner in hexadecimal digits.
+// String returns rank, amount and owner in hexadecimal digits.
 func (c RankCursor) String() string {
 	raw := binary.BigEndian.AppendUint64(nil, c.rank)
 	raw = append(raw, c.amount.FillBytes(make([]byte, amountSize))...)
 	return hex.EncodeToString(append(raw, c.owner[:]...))
 }
 
-// ParseRankCursor reads what String makes.
+// ParseRankCursor is the inverse of String.
 func ParseRankCursor(text string) (c RankCursor, err error) {
 	raw, err := hex.DecodeString(text)
 	if err != nil || len(raw) != rankSize {
@@ -53,7 +53,7 @@ func ParseRankCursor(text string) (c RankCursor, err error) {
 	return RankCursor{binary.BigEndian.Uint64(raw), new(big.Int).SetBytes(raw[8 : 8+amountSize]), pubkey.Key(raw[8+amountSize:])}, nil
 }
 
-// behind returns whether a holder with these comes after the cursor.
+// behind returns whether a holder with this amount and owner comes after the cursor.
 func (c *RankCursor) behind(amount *big.Int, owner pubkey.Key) bool {
 	if c.zero() {
 		return true
@@ -64,11 +64,11 @@ func (c *RankCursor) behind(amount *big.Int, owner pubkey.Key) bool {
 	return string(owner[:]) > string(c.owner[:])
 }
 
-// MoveCursor is the place of a transfer. The zero value is behind all.
+// MoveCursor is the place of a transfer. The zero value is newer than all transfers.
 type MoveCursor struct {
 	slot, place uint64
 	signature   [64]byte
-	in          bool
+	in          bool // see Movement.In
 }
 
 func (c *MoveCursor) zero() bool { return *c == MoveCursor{} }
@@ -76,7 +76,7 @@ func (c *MoveCursor) zero() bool { return *c == MoveCursor{} }
 // MoveCursorOf returns the place of a transfer.
 func MoveCursorOf(m *Movement) MoveCursor { return MoveCursor{m.Slot, m.Place, m.Signature, m.In} }
 
-// String is slot, place, signature and side in hexadecimal digits.
+// String returns slot, place, signature and side in hexadecimal digits.
 func (c MoveCursor) String() string {
 	raw := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, c.slot), c.place)
 	raw, side := append(raw, c.signature[:]...), byte(0)
@@ -86,7 +86,7 @@ func (c MoveCursor) String() string {
 	return hex.EncodeToString(append(raw, side))
 }
 
-// ParseMoveCursor reads what String makes.
+// ParseMoveCursor is the inverse of String.
 func ParseMoveCursor(text string) (c MoveCursor, err error) {
 	raw, err := hex.DecodeString(text)
 	if err != nil || len(raw) != moveSize {

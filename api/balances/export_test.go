@@ -6,7 +6,8 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// Summing calls while as one of the sums over all accounts, of which only so many run at once.
+// Summing calls while, and takes the turn of a sum over all accounts as long as while runs. Only so
+// many sums run at one time.
 func (c *ClickHouse) Summing(ctx context.Context, while func()) error {
 	return c.sums.Ask(ctx, func(context.Context, driver.Conn) error {
 		while()

@@ -12,23 +12,24 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// liveAccounts is up to how many accounts a mint's holders are summed up for a request. Above that,
-// the first pages are those of the last count.
+// liveAccounts is the most accounts of a mint that are summed up for a request. The first pages of
+// a mint with more accounts come from the last count of its holders.
 const liveAccounts = 20_000
 
-// count is a mint's row of holder_counts_raw.
+// count is the last count of a mint's holders: its row of the view holder_counts.
 type count struct {
 	State
 	holders, accounts uint64
-	top               []ranked
+	top               []ranked // the first owners; empty for a mint of up to liveAccounts accounts
 }
 
-// ranked is an owner with what it holds.
+// ranked is an owner with the sum of its accounts of a mint.
 type ranked struct {
 	owner    pubkey.Key
 	amount   *big.Int
 	accounts uint64
-	// curve says that the owner is a point of the curve. It is nil if the query does not tell it.
+	// curve says that the owner is a point of the ed25519 curve. It is nil if the query does not
+	// tell this.
 	curve *bool
 }
 
@@ -94,7 +95,7 @@ func (c *ClickHouse) counted(ctx context.Context, mint pubkey.Key) (found count,
 	return found, err
 }
 
-// latest returns the slot of the latest change of a mint; nil if there is none.
+// latest returns the slot of the latest change of a mint; nil if the mint never had an account.
 func (c *ClickHouse) latest(ctx context.Context, mint pubkey.Key) (slot *uint64, err error) {
 	err = c.read(ctx, c.public, func(rows driver.Rows) error {
 		var latest, accounts uint64
@@ -109,7 +110,8 @@ func (c *ClickHouse) latest(ctx context.Context, mint pubkey.Key) (slot *uint64,
 	return slot, err
 }
 
-// stateAt returns the state as of a slot. It is *OutsideHistory if that cannot be told.
+// stateAt returns the state as of a slot. now is the present state. The error is *OutsideHistory if
+// the balances at the slot are not known.
 func (c *ClickHouse) stateAt(ctx context.Context, mint pubkey.Key, now State, slot uint64) (State, error) {
 	first, last, err := c.span(ctx)
 	if err != nil {
@@ -131,9 +133,12 @@ func (c *ClickHouse) stateAt(ctx context.Context, mint pubkey.Key, now State, sl
 }
 
 // historyFrom returns the first slot at which a mint's balances can be told; 0 if there is none.
-// first is the first slot of which any changes are held, begin that of the mint's first change ever
-// stored, based the slot of its last base. Accounts that did not change since changes were deleted
-// are missing from history, so only what begins behind that is told.
+// first is the first slot of which changes of any mint are held. begin is the slot of the mint's
+// first change that was ever stored, and based the slot of the last read of all its accounts.
+// Changes before first were deleted, so an account that has not changed since is missing in the
+// history. Therefore a mint's balances are told only from a slot that is not before first, and from
+// which the history does not need deleted changes: SinceSlot of a complete mint, the last base, or
+// the first change.
 func historyFrom(first, begin, based uint64, now State) uint64 {
 	switch {
 	case now.Complete && now.SinceSlot != nil && *now.SinceSlot >= first:
@@ -153,7 +158,7 @@ func (c *ClickHouse) summed(ctx context.Context, q *Ranking, page *Ranked) error
 	if err != nil {
 		return err
 	}
-	if len(list) == 0 && !q.After.zero() { // no row tells the total
+	if len(list) == 0 && !q.After.zero() { // the total is a column, and there is no row
 		all := *q
 		all.After, all.Limit = RankCursor{}, 1
 		if _, total, err = c.rank(ctx, &all); err != nil {
@@ -164,8 +169,8 @@ func (c *ClickHouse) summed(ctx context.Context, q *Ranking, page *Ranked) error
 	return c.fill(ctx, q, list, page)
 }
 
-// fromTop fills a page from the owners that were counted last; the page that ends with the last of
-// them may be short. It returns false if the page is behind them all.
+// fromTop fills a page from the owners of the last count. A page that reaches the end of these
+// owners may be short. It returns false if the page lies behind them all.
 func (c *ClickHouse) fromTop(ctx context.Context, q *Ranking, counted *count, page *Ranked) (bool, error) {
 	top := counted.top
 	if len(q.Exclude) > 0 {
@@ -184,7 +189,8 @@ func (c *ClickHouse) fromTop(ctx context.Context, q *Ranking, counted *count, pa
 	return true, err
 }
 
-// fill makes the rows of a page of a list that has one row more if more follow.
+// fill makes the rows of a page from list, and sets More. The caller has asked for one row more
+// than the limit.
 func (c *ClickHouse) fill(ctx context.Context, q *Ranking, list []ranked, page *Ranked) error {
 	if page.More = len(list) > q.Limit; page.More {
 		list = list[:q.Limit]
@@ -203,17 +209,19 @@ func (c *ClickHouse) fill(ctx context.Context, q *Ranking, list []ranked, page *
 }
 
 const (
-	// accountsNow and accountsAt are the open accounts of a mint.
+	// accountsNow and accountsAt are the open accounts of a mint, now and at the end of a slot.
 	accountsNow = `(SELECT owner, account, amount, on_curve FROM {db}.token_accounts_raw FINAL WHERE mint = {mint:String} AND open)`
-	// An account's changes lie together in the table's order, so the latest of each is found while
-	// they are read. argMax takes more time and memory, above all for values of 32 bytes.
+	// An account's changes lie together in the table's order, so LIMIT BY finds the latest change
+	// of each account while it reads. argMax takes more time and memory, above all for values of 32
+	// bytes.
 	accountsAt = `(SELECT owner, account, amount FROM (
 		SELECT account, open, owner, amount FROM {db}.balance_changes_raw WHERE mint = {mint:String} AND slot <= {slot:UInt64}
 		ORDER BY mint DESC, account DESC, slot DESC, place DESC LIMIT 1 BY mint, account) WHERE open)`
 )
 
-// holders returns a subquery of all holders of a mint that are not excluded, with owner, amount and
-// accounts, for now on_curve, and the number of all of them if it is asked for.
+// holders returns a subquery of all holders of a mint that are not excluded. Its columns are owner,
+// amount and accounts; for now also curve, and if q.counts is set, total, the number of all these
+// holders.
 func holders(q *Ranking) string {
 	from, curve := accountsNow, ", any(on_curve) AS curve"
 	if q.Slot != nil {
@@ -243,12 +251,13 @@ func (q *Ranking) args() []any {
 	return args
 }
 
-// rank returns one holder more than the limit, if there are so many behind the cursor, and the
-// number of all holders if q.counts is set and the list is not empty.
+// rank returns the holders after the cursor, at most one more than the limit. If q.counts is set
+// and the list is not empty, it also returns the number of all holders.
 func (c *ClickHouse) rank(ctx context.Context, q *Ranking) (list []ranked, total uint64, err error) {
 	if q.Slot != nil && (slices.Contains(q.Exclude, schemas.OwnerWallet) || slices.Contains(q.Exclude, schemas.OwnerProgram)) {
 		return nil, 0, ErrNeedsNow
 	}
+	// The first two stand for columns that the subquery may not have.
 	curve, number, after := "true", "toUInt64(0)", ""
 	if q.Slot == nil {
 		curve = "curve"
@@ -274,7 +283,7 @@ func (c *ClickHouse) rank(ctx context.Context, q *Ranking) (list []ranked, total
 			return err
 		}
 		if q.Slot == nil {
-			row.curve = &onIt
+			row.curve = &onIt // else it is a constant, and says nothing
 		}
 		row.owner = keyOf(owner)
 		row.amount, _ = new(big.Int).SetString(amount, 10)

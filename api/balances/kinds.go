@@ -15,13 +15,14 @@ import (
 )
 
 const (
-	// mostKinds is how many owners of a mint are remembered, some 200 bytes each, and kindTTL for
-	// how long: a pool that is new is a program's address at most so long.
+	// mostKinds is how many kinds are remembered, one for each pair of mint and owner, some 200
+	// bytes each. kindTTL is how long they are remembered: a new pool counts as a program for at
+	// most that long.
 	mostKinds = 20_000
 	kindTTL   = 5 * time.Minute
 )
 
-// holding is an owner of a mint's accounts.
+// holding is a mint and an owner of accounts of it.
 type holding struct{ mint, owner pubkey.Key }
 
 // kindAt is the kind of an owner, and when it was found.
@@ -30,12 +31,12 @@ type kindAt struct {
 	at   time.Time
 }
 
-// mostPlaces bounds the pools of a mint whose vaults are looked at, since SOL has millions. A pool
-// that holds its vaults itself is found among any number.
+// mostPlaces bounds the pools of a mint whose vaults are looked at, because SOL has millions of
+// pools. A pool that owns its vaults itself is found by its own address, among any number of pools.
 const mostPlaces = 20_000
 
-// kinds returns the kind of each owner. What an owner's accounts are for is asked only of owners
-// off the curve: nobody else can be a program's.
+// kinds returns the kind of each owner. ClickHouse is asked only about owners off the curve: an
+// address on the curve cannot belong to a program, so it cannot own a vault.
 func (c *ClickHouse) kinds(ctx context.Context, mint pubkey.Key, list []ranked) (map[pubkey.Key]string, error) {
 	kinds, authorities := make(map[pubkey.Key]string, len(list)), schemas.VaultAuthorities()
 	var unsure []pubkey.Key
@@ -76,7 +77,7 @@ func (c *ClickHouse) kinds(ctx context.Context, mint pubkey.Key, list []ranked) 
 	return kinds, nil
 }
 
-// askKinds sets the kinds of the owners that hold reserves of pools or curves.
+// askKinds sets the kinds of the owners whose accounts hold the reserves of pools or curves.
 func (c *ClickHouse) askKinds(ctx context.Context, mint pubkey.Key, unsure []pubkey.Key, kinds map[pubkey.Key]string) error {
 	owners := make([]string, 0, len(unsure))
 	for _, owner := range unsure {
@@ -107,6 +108,8 @@ func (c *ClickHouse) askKinds(ctx context.Context, mint pubkey.Key, unsure []pub
 		) GROUP BY owner`, clickhouse.Named("owners", owners), clickhouse.Named("mint", mint.String()), clickhouse.Named("places", mostPlaces))
 }
 
+// onCurve returns whether the owner is a point of the ed25519 curve, as the addresses of wallets
+// are.
 func (r *ranked) onCurve() bool {
 	if r.curve != nil {
 		return *r.curve
@@ -114,10 +117,12 @@ func (r *ranked) onCurve() bool {
 	return tokenaccount.OnCurve(r.owner)
 }
 
-// texts writes a list of constants for SQL.
+// texts returns a list of constants for SQL. They must have no quotation marks.
 func texts(list []string) string { return "'" + strings.Join(list, "', '") + "'" }
 
-// kindOf is kinds in SQL, for the rows t of an owner. Without curve, wallets and programs are one.
+// kindOf returns the SQL expression of an owner's kind, by the rules of kinds. It aggregates the
+// accounts t of the owner. If curve is false, there is no such column, and wallets get the kind of
+// programs.
 func kindOf(curve bool) string {
 	pools, curves := placesOf(""), placesOf(" AND venue IN ("+texts(schemas.CurveVenues())+")")
 	var authorities, curveAuthorities []string
@@ -140,7 +145,7 @@ func kindOf(curve bool) string {
 		"max(" + among(curveAuthorities, curves) + "), '" + schemas.OwnerCurve + "', max(" + among(authorities, pools) + "), '" + schemas.OwnerPool + "', '" + schemas.OwnerProgram + "')"
 }
 
-// placesOf is the pools of the mint, and their vaults.
+// placesOf returns the SQL of the pools of the mint that meet the condition, and of their vaults.
 func placesOf(condition string) string {
 	return "(SELECT arrayJoin([pool, vault_a, vault_b]) FROM {db}.pools_raw WHERE (mint_a = {mint:String} OR mint_b = {mint:String})" + condition + " LIMIT 3 * {places:UInt32})"
 }

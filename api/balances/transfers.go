@@ -12,16 +12,17 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// inTransaction masks the part of a place that is inside the transaction. A copy whose source does
-// not know the transaction's index in its block differs only above it.
+// inTransaction is the part of a place that says where in its transaction a transfer is: the lower
+// 40 bits. The bits above are the index of the transaction in its block. Not every source knows
+// this index, so copies of a transfer may differ in these bits.
 const inTransaction = "bitAnd(place, 1099511627775)"
 
-// SignatureText is the signature in base58.
+// SignatureText returns the signature in base58.
 func (m *Movement) SignatureText() string { return base58.Encode(m.Signature[:]) }
 
 // KeptFrom implements Reader.
 func (c *ClickHouse) KeptFrom(ctx context.Context) (slot uint64, err error) {
-	// It comes from the parts' indexes: slot is what partitions are made of.
+	// ClickHouse reads it from the indexes of the parts: the partitions are ranges of slots.
 	err = c.read(ctx, c.public, func(rows driver.Rows) error { return rows.Scan(&slot) }, "SELECT min(slot) FROM {db}.transfers_raw")
 	return slot, err
 }
@@ -64,8 +65,8 @@ func (c *ClickHouse) WalletTransfers(ctx context.Context, owner pubkey.Key, filt
 		" ORDER BY owner DESC, slot DESC, place DESC, signature DESC, is_in DESC LIMIT 1 BY slot, signature, "+inTransaction+", is_in LIMIT {limit:UInt32}", args)
 }
 
-// where returns the conditions that both tables have. slot is bounded by itself as well, because
-// the index does not look into tuples.
+// where returns the conditions that the tables of both queries have in common. slot is compared
+// once more outside of the tuple, because the index does not look into tuples.
 func (f *Filter) where(before MoveCursor) (string, []any) {
 	var where strings.Builder
 	var args []any

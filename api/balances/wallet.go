@@ -13,7 +13,8 @@ const (
 	heldNow = `SELECT mint, sum(toUInt128(w.amount)) AS sum, count() AS accounts
 		FROM (SELECT mint, amount FROM {db}.wallet_accounts_raw FINAL WHERE owner = {owner:String} AND open AND mint > {after:String}) AS w
 		GROUP BY mint HAVING sum > 0`
-	// Every account that the wallet ever had is in wallet_accounts_raw.
+	// wallet_accounts_raw has every account that the wallet ever owned. The changes of these
+	// accounts tell what it owned at the slot.
 	heldAt = `SELECT mint, sum(toUInt128(a.amount)) AS sum, count() AS accounts FROM (
 			SELECT mint, argMax(open, at) AS open, argMax(owner, at) AS owner, argMax(amount, at) AS amount FROM (
 				SELECT mint, account, open, owner, amount, bitOr(bitShiftLeft(toUInt128(slot), 64), toUInt128(place)) AS at FROM {db}.balance_changes_raw

@@ -18,7 +18,7 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// TokenSize estimates how many bytes a row takes, for buffers.
+// TokenSize is about how many bytes a row takes. Callers use it for the size of buffers.
 const TokenSize = 768
 
 // Token appends a row.
@@ -54,7 +54,7 @@ func Token(dst []byte, t *registry.Token) []byte {
 	return append(multipliers(dst, t), '}')
 }
 
-// multipliers appends what mints with scaled amounts alone have.
+// multipliers appends the fields that only mints with scaled amounts have.
 func multipliers(dst []byte, t *registry.Token) []byte {
 	if t.UIMultiplier != nil {
 		dst = jsonappend.Float(append(dst, `,"ui_multiplier":`...), t.UIMultiplier)
@@ -91,7 +91,7 @@ func number(dst []byte, name string, value *int64) []byte {
 	return strconv.AppendInt(dst, *value, 10)
 }
 
-// links appends an object with its keys sorted; null if values is nil.
+// links appends values as an object with its names sorted; null if values is nil.
 func links(dst []byte, values map[string]string) []byte {
 	if values == nil {
 		return append(dst, "null"...)

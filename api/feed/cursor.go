@@ -11,7 +11,8 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 )
 
-// topics are those that the registry is made of. A cursor is a place in each of their partitions.
+// topics are the topics that the registry is made of. A cursor is a place in each of their
+// partitions.
 var topics = [...]string{schemas.TopicTokenEvents, schemas.TopicEnrichments}
 
 // Offsets are places in partitions: for each partition the offset after the last record that was
@@ -70,7 +71,7 @@ func (v *vector) equal(w *vector) bool {
 }
 
 const (
-	cursorVersion = 1
+	cursorVersion = 1 // the first byte of a cursor
 	// maxPartitions bounds the partitions of one topic in a cursor.
 	maxPartitions = 1024
 )

@@ -4,12 +4,12 @@
 // order, with cursors. Guarantees: a reader that goes on from a cursor misses no change after it,
 // and may get some twice. A cursor is a place in the topics, not in this process: it survives a
 // restart and means the same on every node. Memory is bounded whatever readers do: they all read
-// one ring buffer, and one that is too slow for it gets ErrLagged. Applying a change never waits
-// for a reader.
+// one ring buffer, and a reader that is too slow for it gets ErrLagged. Applying a change never
+// waits for a reader.
 //
-// Going on from a cursor that is in the ring costs nothing. For an older one up to MaxReplay
-// records are read from the topics. If there are more, or the topics do not have them any more, the
-// reader is told to begin anew.
+// Going on from a cursor that is in the ring costs nothing. For an older cursor up to MaxReplay
+// records are read from the topics. If there are more records, or the topics do not have them any
+// more, the reader is told to begin anew.
 package feed
 
 import (
@@ -38,17 +38,17 @@ type Kind string
 const (
 	// KindNew: the mint has become a member of the registry.
 	KindNew Kind = "new"
-	// KindChanged: a field of its row has changed, or may have.
+	// KindChanged: a field of the mint's row has changed, or may have.
 	KindChanged Kind = "changed"
-	// KindRemoved: the mint is not a member, or no longer.
+	// KindRemoved: the mint is not a member of the registry. Mostly it was one before.
 	KindRemoved Kind = "removed"
 )
 
 // Change is what happened to a mint. It does not contain the mint's row, which the replica has.
 type Change struct {
 	Kind Kind
-	// ID is the mint's row id in the replica. A change that was read from the topics has Mint
-	// instead.
+	// ID is the mint's row id in the replica. It is not set on a change that was read from the
+	// topics.
 	ID uint32
 	// Mint is set if Kind is KindRemoved, and on changes that were read from the topics; else it
 	// is nil.
@@ -59,10 +59,10 @@ type Change struct {
 type Config struct {
 	// ring is how many changes are kept for readers. Default 131,072, 4 MiB.
 	ring int
-	// MaxReplay bounds the records that the node reads for one reader's old cursor. Default
-	// 100,000.
+	// MaxReplay bounds the records that the node reads again for a reader whose cursor is older
+	// than the ring. Default 100,000.
 	MaxReplay int64
-	// replayTimeout bounds the time for that. Default 30 s.
+	// replayTimeout bounds the time of such a read. Default 30 s.
 	replayTimeout time.Duration
 	// MaxStreams and MaxPerClient bound the open streams, of all clients and of one. Defaults 1,000
 	// and 8.
@@ -92,7 +92,7 @@ const (
 	markEvery = time.Second
 	// maxMarks bounds the marks.
 	maxMarks = 8192
-	// replays bounds the replays at one time: each holds a mint for each record at worst, some 10
+	// replays bounds the replays at one time. At worst, each holds a mint for each record, some 10
 	// MB.
 	replays = 4
 )
@@ -102,7 +102,7 @@ type Feed struct {
 	cfg     Config
 	deps    Deps
 	metrics *metrics
-	dirty   chan struct{}
+	dirty   chan struct{} // has a signal if Apply was called since the last mark
 	replays *semaphore.Weighted
 	life    context.Context // ends with Run
 	end     context.CancelFunc
@@ -111,19 +111,19 @@ type Feed struct {
 	ring  []Change // change number n is at n modulo its length
 	next  uint64   // the number of the next change
 	marks []mark   // ascending
-	// place is how far the replica was when it was last looked at. first was next when the replica
-	// was first seen there.
+	// place is how far the replica was when look was called last. first is the number that the next
+	// change had when the replica was first seen at place.
 	place   vector
 	first   uint64
-	changed chan struct{}
-	member  []uint64 // a bit for each row id: whether the mint is a member
+	changed chan struct{} // closed when readers should look again, and then replaced
+	member  []uint64      // a bit for each row id: whether the mint is a member
 	streams int
 	clients *limits.Crowd
 }
 
 // mark says that all changes of the records before at have numbers below seq, and all changes of
 // later records have numbers from first on. The replica reports the changes of a batch before it
-// moves its place past the batch, so some of the numbers in between are of later records.
+// moves its place past the batch, so some changes with numbers in between are of later records.
 type mark struct {
 	seq, first uint64
 	at         vector
@@ -183,8 +183,8 @@ func (f *Feed) Apply(changes []replica.Change) {
 	}
 }
 
-// note updates member and returns the kind of the change. news is false if a mint is gone that was
-// no member.
+// note updates member and returns the kind of the change. news is false if a mint that was no
+// member is gone: readers need not know.
 func (f *Feed) note(change *replica.Change) (kind Kind, news bool) {
 	word, bit := int(change.ID/64), uint64(1)<<(change.ID%64)
 	if word >= len(f.member) {
@@ -203,8 +203,8 @@ func (f *Feed) note(change *replica.Change) (kind Kind, news bool) {
 	}
 }
 
-// Run wakes the readers, soon after changes and each markEvery, until ctx ends; then their streams
-// end with ErrClosed.
+// Run makes marks and wakes the readers, soon after changes and each markEvery, until ctx ends.
+// Then their streams end with ErrClosed.
 func (f *Feed) Run(ctx context.Context) error {
 	defer f.end()
 	ticker := time.NewTicker(markEvery)
@@ -223,17 +223,19 @@ func (f *Feed) Run(ctx context.Context) error {
 	}
 }
 
-// look reads the replica's place. The caller holds the lock, so all changes reported so far have
-// numbers below next, and all others will have numbers from next on. Apply calls it before it adds
-// changes: so at a new place none of a later record has a number yet.
+// look reads the replica's place, and notes the number of the next change if the place is new. The
+// caller holds the lock, so all changes reported so far have numbers below next, and all others
+// will have numbers from next on. Apply calls it before it adds changes: so when a place is first
+// seen, no change of a later record has a number yet.
 func (f *Feed) look() {
 	if at := vectorOf(f.deps.Applied()); !f.place.equal(&at) {
 		f.place, f.first = at, f.next
 	}
 }
 
-// mark makes a mark at the replica's place, if that is new, and wakes the readers. It does nothing
-// while the replica is loading, or if there is neither a new place nor a new change.
+// mark makes a mark at the replica's place, if the last mark is not there, and wakes the readers.
+// It does nothing while the replica is loading, or if there is neither a new place nor a new
+// change.
 func (f *Feed) mark() {
 	if !f.deps.Ready() {
 		return
@@ -248,7 +250,7 @@ func (f *Feed) mark() {
 	case f.marks[last].seq == f.next:
 		return
 	}
-	// Drop marks that are too many, or before the ring.
+	// Drop the oldest marks if there are too many, and marks from before the ring.
 	if oldest := f.oldest(); len(f.marks) > maxMarks || len(f.marks) > 1 && f.marks[0].seq < oldest {
 		first := max(len(f.marks)-maxMarks, 0)
 		for first < len(f.marks)-1 && f.marks[first].seq < oldest {

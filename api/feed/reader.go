@@ -21,7 +21,8 @@ type Batch struct {
 	// Cursor is the place after the batch; empty if no new place is known yet.
 	Cursor string
 	// Reset is the reason why the changes since the reader's cursor cannot be reported; empty if
-	// they can. A batch with a reset has no changes: they begin now, after Cursor.
+	// they can. A batch with a reset has no changes: changes are reported again from Cursor on,
+	// which is now.
 	Reset Reset
 }
 
@@ -30,8 +31,8 @@ type Reset string
 
 // Reasons of a reset.
 const (
-	// ResetTooOld: the topics do not have what follows the cursor any more, or it is more than a
-	// node reads.
+	// ResetTooOld: the topics do not have all records after the cursor any more, or these are more
+	// than a node reads again.
 	ResetTooOld Reset = "cursor_too_old"
 	// ResetUnknown: the cursor is from the topics of another installation, or from before these
 	// topics were made anew.
@@ -50,10 +51,11 @@ type Reader struct {
 	from   *vector // the cursor of Open, until Next has resumed from it
 	anew   bool    // Next must begin with a reset
 	seq    uint64  // the number of the next change
-	since  uint64  // the number of the mark that it resumed at: earlier ones would lead back
-	cursor string  // the last one that Next returned
+	since  uint64  // seq of the mark at which it resumed: older cursors would lead back
+	cursor string  // the last cursor that Next returned
 	// replayed are the changes that resume read from the topics. Next returns them before those of
-	// the ring. replayedTo is the cursor after them.
+	// the ring. replayedTo is the cursor after all of them; empty if there was no replay, or its
+	// last batch was returned.
 	replayed   []Change
 	replayedTo string
 }
@@ -71,13 +73,13 @@ func (f *Feed) Open(client, cursor string) (*Reader, error) {
 	return f.open(&Reader{feed: f, client: client, from: &from})
 }
 
-// OpenAnew begins a stream whose cursor is from another installation. It begins with a reset, and
-// fails as Open does.
+// OpenAnew begins a stream for a client whose cursor is from another installation. The stream
+// begins with a reset. OpenAnew fails as Open does.
 func (f *Feed) OpenAnew(client string) (*Reader, error) {
 	return f.open(&Reader{feed: f, client: client, anew: true})
 }
 
-// open counts the stream and places it now.
+// open counts the stream, and places the reader before the next change.
 func (f *Feed) open(r *Reader) (*Reader, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -157,9 +159,9 @@ func (r *Reader) next(patience time.Duration) (Batch, error) {
 	}
 }
 
-// take returns what the ring has for the reader, and a channel that is closed when there is more.
-// Of several changes of one mint it returns the last, but new if a mint is new and then changed.
-// The batch has a cursor if the reader has passed a mark at a new place.
+// take returns what the ring has for the reader, and a channel that is closed when there may be
+// more. Of several changes of one mint it returns the last, but new if a mint is new and then
+// changed. The batch has a cursor if the reader has passed a mark at a new place.
 func (r *Reader) take() (Batch, <-chan struct{}, error) {
 	f := r.feed
 	f.mu.Lock()
@@ -168,29 +170,29 @@ func (r *Reader) take() (Batch, <-chan struct{}, error) {
 		return Batch{}, nil, ErrLagged
 	}
 	batch := Batch{}
-	at := make(map[uint32]int)
+	indexOf := make(map[uint32]int) // of a row id in the batch
 	for ; r.seq < f.next && len(batch.Changes) < maxBatch; r.seq++ {
 		change := f.ring[r.seq%uint64(len(f.ring))]
-		if place, again := at[change.ID]; again {
-			if batch.Changes[place].Kind == KindNew && change.Kind == KindChanged {
+		if index, again := indexOf[change.ID]; again {
+			if batch.Changes[index].Kind == KindNew && change.Kind == KindChanged {
 				change.Kind = KindNew
 			}
-			batch.Changes[place] = change
+			batch.Changes[index] = change
 			continue
 		}
-		at[change.ID] = len(batch.Changes)
+		indexOf[change.ID] = len(batch.Changes)
 		batch.Changes = append(batch.Changes, change)
 	}
-	if place := f.markBefore(r.seq); place != nil && place.seq >= r.since {
-		if cursor := place.at.String(); cursor != r.cursor {
+	if passed := f.markBefore(r.seq); passed != nil && passed.seq >= r.since {
+		if cursor := passed.at.String(); cursor != r.cursor {
 			r.cursor, batch.Cursor = cursor, cursor
 		}
 	}
 	return batch, f.changed, nil
 }
 
-// markBefore returns the last mark that a reader has passed who has seen all changes below seq. The
-// caller holds the lock.
+// markBefore returns the last mark that a reader who has seen all changes below seq has passed; nil
+// if there is none. The caller holds the lock.
 func (f *Feed) markBefore(seq uint64) *mark {
 	passed := sort.Search(len(f.marks), func(i int) bool { return f.marks[i].seq > seq })
 	if passed == 0 {
@@ -199,8 +201,8 @@ func (f *Feed) markBefore(seq uint64) *mark {
 	return &f.marks[passed-1]
 }
 
-// takeReplayed returns the next maxBatch changes of replayed. Only the last batch has a cursor: it
-// is the place after all of them.
+// takeReplayed returns the next maxBatch changes of replayed. Only the last of these batches has a
+// cursor: the place after all of them.
 func (r *Reader) takeReplayed() Batch {
 	n := min(len(r.replayed), maxBatch)
 	batch := Batch{Changes: r.replayed[:n]}

@@ -12,19 +12,20 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// resume places the reader after a cursor. If the ring has what follows, the reader goes on there.
-// Otherwise what follows is read from the topics up to a mark, and the reader goes on in the ring
-// after that mark. If what follows cannot be reported, resume returns a reset with the place at
-// which the reader goes on; else it returns an empty batch.
+// resume places the reader after a cursor. If the ring has all changes after the cursor, the reader
+// goes on in the ring. Otherwise the changes up to the last mark are read from the topics, and the
+// reader goes on in the ring after that mark. If the changes cannot be reported, resume returns a
+// reset with the place at which the reader goes on; else it returns an empty batch.
 func (r *Reader) resume(from *vector) (Batch, error) {
 	f := r.feed
-	f.mark() // the nearer the mark is to the cursor, the fewer changes come twice
+	f.mark() // the nearer the last mark is to the cursor, the fewer changes come twice
 	f.mu.Lock()
-	// Look for the last mark that the cursor has reached and behind which the ring has all changes.
-	// The cursor may be another node's: whoever has it may have seen nothing behind the mark.
+	// Look for the last mark that the cursor has reached and after which the ring has all changes.
+	// The reader begins at first, not at seq: the cursor may be from another node, and its owner
+	// may have seen no change of the records after the mark.
 	for i := len(f.marks) - 1; i >= 0; i-- {
-		if place := &f.marks[i]; place.first >= f.oldest() && from.reaches(&place.at) {
-			at := r.goTo(place)
+		if reached := &f.marks[i]; reached.first >= f.oldest() && from.reaches(&reached.at) {
+			at := r.goTo(reached)
 			f.mu.Unlock()
 			if reset := f.foreign(from); reset != "" {
 				return r.reset(reset, &at), nil
@@ -50,7 +51,8 @@ func (r *Reader) resume(from *vector) (Batch, error) {
 	return Batch{}, nil
 }
 
-// beginAnew places the reader now, and returns a reset: its cursor is of no use here.
+// beginAnew places the reader at the last mark and returns a reset, because its cursor is of no use
+// here.
 func (r *Reader) beginAnew() (Batch, error) {
 	r.feed.mark()
 	at, err := r.goToLast()
@@ -61,9 +63,9 @@ func (r *Reader) beginAnew() (Batch, error) {
 }
 
 // goTo places the reader at a mark and returns the mark's place. The caller holds the lock.
-func (r *Reader) goTo(place *mark) vector {
-	r.seq, r.since = place.first, place.seq
-	return place.at
+func (r *Reader) goTo(m *mark) vector {
+	r.seq, r.since = m.first, m.seq
+	return m.at
 }
 
 // goToLast places the reader at the last mark and returns the mark's place.
@@ -76,10 +78,10 @@ func (r *Reader) goToLast() (vector, error) {
 	return r.goTo(&r.feed.marks[len(r.feed.marks)-1]), nil
 }
 
-// reset counts a reset and returns it. The reader goes on at the place.
-func (r *Reader) reset(reset Reset, at *vector) Batch {
+// reset counts a reset and returns it. The reader goes on at place.
+func (r *Reader) reset(reset Reset, place *vector) Batch {
 	r.feed.metrics.replays.WithLabelValues("nowhere").Inc()
-	r.cursor = at.String()
+	r.cursor = place.String()
 	return Batch{Reset: reset, Cursor: r.cursor}
 }
 
@@ -101,7 +103,8 @@ func (r *Reader) awaitMark() error {
 }
 
 // foreign returns ResetUnknown if a cursor is after the ends of the topics: then it is from other
-// topics. If the ends cannot be read, the cursor is taken as valid.
+// topics. If the ends cannot be read, the cursor is taken as valid. A cursor that the last mark has
+// reached cannot be after the ends, so these are not read.
 func (f *Feed) foreign(from *vector) Reset {
 	ctx, cancel := context.WithTimeout(f.life, f.cfg.replayTimeout)
 	defer cancel()
@@ -120,7 +123,7 @@ func (f *Feed) foreign(from *vector) Reset {
 
 // replay reads the records between two places and adds the mints that they name to replayed. It
 // returns a reset if there are more than MaxReplay records, if the topics no longer have them all,
-// or if the cursor is from other topics.
+// or if from is of other topics.
 func (r *Reader) replay(from, to *vector) (Reset, error) {
 	f := r.feed
 	ctx, cancel := context.WithTimeout(f.life, f.cfg.replayTimeout)
@@ -171,7 +174,7 @@ func (r *Reader) read(ctx context.Context, begin, end Offsets) error {
 		for i := range records {
 			record := &records[i]
 			if record.Offset >= end[record.TopicPartition()] {
-				continue // the ring has it
+				continue // it is after the mark: the ring has its changes
 			}
 			if mint, err := pubkey.Parse(record.Key); err == nil && kinds[mint] != KindNew {
 				kinds[mint] = kindOf(record)

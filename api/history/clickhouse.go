@@ -19,13 +19,14 @@ import (
 // Bounds of what the public can make ClickHouse do.
 const (
 	// questionTime bounds a whole question. A page mostly takes five queries: two for its window,
-	// and three for the facts that hold before it. If a window had too few entries, two more read a
-	// wider one. Each call of the Reader may also wait until other reads end.
+	// and three for the facts that hold before the window. If a window had too few entries, two
+	// more queries read a wider window. Each call of the Reader may also wait until other reads
+	// end.
 	questionTime = 10 * time.Second
 	// concurrent bounds the reads at one time, because the projector uses the same server. Further
 	// reads wait.
 	concurrent = 4
-	// queryMemory bounds the memory of one query. Above a quarter of it, the sum of the supply
+	// queryMemory bounds the memory of one query, in bytes. Above half of it, the sum of the supply
 	// deltas spills to disk.
 	queryMemory = 256 << 20
 	// queryThreads bounds the threads of one query.
@@ -57,8 +58,11 @@ func NewClickHouse(open func(ctx context.Context) (driver.Conn, error), database
 	}
 }
 
-// believed returns the condition for facts of a mint that no retraction covers: registry.Retracted
-// in SQL, for columns slot, position and register. Retractions are at slot 0.
+// believed returns the condition for facts of a mint that no retraction covers:
+// registry.Retracted.Covers in SQL, for columns slot, position and register. Retractions are facts
+// at slot 0. Registers 24, 26 and 30, the token lists, the decisions about logos and the
+// retractions, are never covered. A retraction of reads covers register 20, the checks of the logo,
+// and facts with the highest order of their slot, which were read.
 func believed(table string) string {
 	return "(register IN (24, 26, 30) OR NOT arrayExists(r -> slot BETWEEN r.2 AND r.3 AND" +
 		" (r.1 OR register = 20 OR bitAnd(position, toUInt128(18446744073709551615)) = 18446744073709551615)," +
@@ -112,11 +116,11 @@ func (c *ClickHouse) Held(ctx context.Context, mint pubkey.Key, to uint64, apart
 	return held, err
 }
 
-// holding returns the slots of the facts that hold, and in base where the supply was last read;
-// based is false if it never was. It goes through all rows of a mint up to a slot, so of the facts
-// it reads only two subcolumns. It does not merge copies of a row, which do not change the highest
-// position. Of register 21, first_seen, the lowest position holds. Register 4, the supply delta, is
-// left to deltas.
+// holding returns the slots of the facts that hold, and in base the position at which the supply
+// was last read; based is false if it never was. The query goes through all rows of a mint up to a
+// slot, so of the facts it reads only two subcolumns. It does not merge copies of a row, because
+// they do not change the highest position. Of register 21, first_seen, the lowest position holds.
+// Register 4, the supply delta, is left to deltas.
 func (c *ClickHouse) holding(ctx context.Context, conn driver.Conn, mint pubkey.Key, to uint64) (slots []uint64, base schemas.Position, based bool, err error) {
 	err = clickhouse.Each(ctx, conn, func(rows driver.Rows) error {
 		var register uint8
@@ -141,8 +145,9 @@ func (c *ClickHouse) holding(ctx context.Context, conn driver.Conn, mint pubkey.
 }
 
 // deltas sums up the supply deltas after base: one sum for each item in apart, and one for all
-// others. Copies of a delta count once, by the fold's rule. Items are grouped by their hashes,
-// because a million of them must fit into memory.
+// other items. Of the deltas of one item only one counts, by the fold's rule: the delta with the
+// highest position, and of copies at one position the one with the highest value. Items are grouped
+// by their hashes, because a million of them must fit into memory.
 func (c *ClickHouse) deltas(ctx context.Context, conn driver.Conn, mint pubkey.Key, base schemas.Position, to uint64, apart []string) ([]registry.Fact, error) {
 	list, err := clickhouse.List(ctx, conn, func(rows driver.Rows, fact *registry.Fact) error {
 		fact.Mint, fact.Register = mint, registry.RegisterSupplyDelta
@@ -155,7 +160,7 @@ func (c *ClickHouse) deltas(ctx context.Context, conn driver.Conn, mint pubkey.K
 		" WHERE mint = {mint:String} AND slot BETWEEN {from:UInt64} AND {to:UInt64} AND register = 4 AND "+c.believed+
 		" AND position > bitOr(bitShiftLeft(toUInt128({from:UInt64}), 64), toUInt128({order:UInt64}))"+
 		" GROUP BY id, position) GROUP BY id) GROUP BY n ORDER BY key",
-		// transform needs an array that is not empty
+		// transform needs an array that is not empty, so it gets an empty item first.
 		clickhouse.Named("mint", mint.String()), clickhouse.Named("from", base.Slot), clickhouse.Named("order", base.Order), clickhouse.Named("to", to), clickhouse.Named("apart", append([]string{""}, apart...)))
 	if err != nil {
 		return nil, fmt.Errorf("supply deltas: %w", err)
@@ -164,7 +169,7 @@ func (c *ClickHouse) deltas(ctx context.Context, conn driver.Conn, mint pubkey.K
 }
 
 // heldOf folds rows, which include those of all facts that hold, and gives each fact its origin.
-// The supply deltas are sums, and each one's origin is that of the row at its position.
+// Each of deltas is a sum of supply deltas. Its origin is that of the row at its position.
 func heldOf(rows []Row, deltas []registry.Fact) []Held {
 	rows = entries(rows) // puts an instruction before an import of the same facts
 	state, origins, supply := registry.State{}, map[string]Origin{}, map[schemas.Position]Origin{}
@@ -190,8 +195,8 @@ func heldOf(rows []Row, deltas []registry.Fact) []Held {
 
 // rows reads whole rows, with their copies merged. It selects the tuples as arrays of plain
 // columns, and positions as two halves, because the driver decodes these without reflection. It
-// does not select facts.register and the like: FINAL merges columns, so a subcolumn would be that
-// of any copy.
+// does not select subcolumns such as facts.register: FINAL merges columns, so a subcolumn might be
+// that of another copy.
 func (c *ClickHouse) rows(ctx context.Context, conn driver.Conn, mint pubkey.Key, where string, args ...any) ([]Row, error) {
 	scan := func(rows driver.Rows, row *Row) error {
 		var registers []uint8
@@ -218,8 +223,8 @@ func (c *ClickHouse) rows(ctx context.Context, conn driver.Conn, mint pubkey.Key
 	return list, nil
 }
 
-// factAt returns a fact of the row at position. The position of first_seen is reversed, because the
-// earliest one holds.
+// factAt returns a fact of the row at position. The position of first_seen is reversed, so that the
+// earliest is the highest: the highest position holds.
 func factAt(mint pubkey.Key, position schemas.Position, register registry.Register, item, value string) registry.Fact {
 	if register == registry.RegisterFirstSeen {
 		position = position.Reverse()

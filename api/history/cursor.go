@@ -10,17 +10,17 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 )
 
-// Cursor is a place between the entries of a mint: right before one of them. The zero Cursor is
-// after all entries. Kind and signature tell entries at one position apart, such as several reads
-// of one slot.
+// Cursor is a place between the entries of a mint: right before an entry. The zero Cursor is after
+// all entries. Kind and signature tell entries at one position apart, such as several reads of one
+// slot.
 type Cursor struct {
 	position  schemas.Position
 	kind      string
 	signature string
 }
 
-// importedKind sorts imported facts after all others at their position, so that entries can merge
-// them into these.
+// importedKind is the kind of imported facts in cursors. It sorts them after all other rows at
+// their position, so that entries can merge them into these rows.
 const importedKind = "~"
 
 // cursorForm is the form of a cursor: slot and order in hexadecimal, kind, signature. Every text of
@@ -58,7 +58,7 @@ func (c Cursor) String() string {
 }
 
 // ParseCursor is the inverse of String. A text that did not come from String but has the form is a
-// place between entries as well.
+// cursor as well.
 func ParseCursor(text string) (Cursor, error) {
 	if !cursorPattern.MatchString(text) {
 		return Cursor{}, errCursor

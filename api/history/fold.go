@@ -10,14 +10,14 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// fold is like registry.State, for facts that come in the order of their positions. Then a supply
-// delta after the supply's last read only needs to be added up. So the state stays as small as the
-// token is, however often it was minted and burnt.
+// fold is like registry.State, for facts that come in the order of their positions. In this order,
+// a supply delta after the supply's last read only needs to be added up. So the state stays as
+// small as the token is, however often it was minted and burnt.
 type fold struct {
 	mint  pubkey.Key
 	state registry.State
-	// base is where the supply was last read, if based. deltas are the supply deltas after it, by
-	// item, and sum is their sum.
+	// base is the position at which the supply was last read; based is false if it never was.
+	// deltas are the supply deltas after base, by item, and sum is their sum.
 	base   schemas.Position
 	based  bool
 	deltas map[string]delta
@@ -103,7 +103,7 @@ func (f *fold) count(fact registry.Fact) {
 	}
 }
 
-// whole returns the state, with one supply delta in place of all.
+// whole returns the state, with one supply delta, the sum, in place of all deltas.
 func (f *fold) whole() *registry.State {
 	if len(f.deltas) == 0 {
 		return &f.state
@@ -118,8 +118,8 @@ func (f *fold) whole() *registry.State {
 
 func (f *fold) token() (registry.Token, bool) { return f.whole().Token(f.mint) }
 
-// view is the token, and whether its decimals and its program are known. The API shows unknown ones
-// as decimals 0 and is_token22 false; here they are null.
+// view is the token, and whether its decimals and its program are known. The API shows unknown
+// decimals as 0, and an unknown program as is_token22 false. Here both are null.
 type view struct {
 	token                   registry.Token
 	hasDecimals, hasProgram bool
@@ -135,7 +135,8 @@ func (f *fold) view() (view, bool) {
 	return v, member
 }
 
-// field returns a field's value as JSON shows it; nil for null.
+// field returns the value of field i of the token, as in tokenFields, as JSON shows it; nil for
+// null.
 func (v *view) field(i int) any {
 	name, value := tokenFields[i], reflect.ValueOf(v.token).Field(i)
 	pointer := value.Kind() == reflect.Pointer
@@ -161,7 +162,7 @@ var tokenFields = func() []string {
 	return names
 }()
 
-// changes returns the fields that differ, in the order in which the API shows them.
+// changes returns the fields that differ, in the order of tokenFields.
 func changes(before, after *view) []Change {
 	list := []Change{}
 	for i, name := range tokenFields {

@@ -4,9 +4,9 @@
 // In: token_fact_history, which the projector writes: every message that stated facts about a mint.
 // Out: pages of entries, tokens as of a slot, origins. Guarantees: the fold is that of
 // registry.State, so the values after the newest entry are the token that a lookup shows, once
-// ClickHouse has everything. A page reads the rows that it shows. Of all rows before, it reads only
-// the facts that hold, which ClickHouse finds, so a mint with a million events costs little memory.
-// An instruction that several sources delivered is one entry.
+// ClickHouse has everything. A page reads the rows that it shows. Of all rows before these, it
+// reads only the facts that hold, which ClickHouse finds, so a mint with a million events costs
+// little memory. An instruction that several sources delivered is one entry.
 package history
 
 import (
@@ -42,13 +42,13 @@ type Row struct {
 	Facts     []registry.Fact
 }
 
-// Sources of rows that are treated specially. All others are reads.
+// Sources of rows that are treated specially. Origin.Source lists all sources.
 const (
 	sourceInstruction = "instruction"
 	sourceImport      = "import"
 )
 
-// Held is a fact that holds, and its origin.
+// Held is a fact that holds, and its origin. Of all facts of a register and item, one holds.
 type Held struct {
 	Fact   registry.Fact
 	Origin Origin
@@ -57,7 +57,7 @@ type Held struct {
 // Reader reads the rows of one mint.
 type Reader interface {
 	// Window returns all rows of the slots from..to. from is the highest slot for which these are
-	// at least atLeast rows, copies counted; 0 if there are fewer.
+	// at least atLeast rows, copies counted; 0 if the mint has fewer rows.
 	Window(ctx context.Context, mint pubkey.Key, to uint64, atLeast int) (rows []Row, from uint64, err error)
 	// Held returns the facts of all rows up to a slot that hold. The supply deltas after the
 	// supply's last read come as sums: one for each item in apart, and one for all other items.
@@ -81,7 +81,7 @@ type Page struct {
 	Next *string `json:"next"`
 }
 
-// Entry is one instruction, or one read, with what it changed.
+// Entry is one instruction, read or other message, with what it changed.
 type Entry struct {
 	Slot uint64 `json:"slot"`
 	// BlockTime is in epoch milliseconds.
@@ -90,7 +90,7 @@ type Entry struct {
 	Kind        string  `json:"kind"`
 	Instruction *string `json:"instruction"`
 	Signature   *string `json:"signature"`
-	// The indices are null if there are none, or if no source named them.
+	// An index is null if the entry has no such index, or if no source named it.
 	TransactionIndex      *int64 `json:"transaction_index"`
 	InstructionIndex      *int64 `json:"instruction_index"`
 	InnerInstructionIndex *int64 `json:"inner_instruction_index"`
@@ -107,12 +107,12 @@ type Change struct {
 	After  any    `json:"after"`
 }
 
-// windowGrowth is how many times wider the next window is, if copies and merged rows left too few
-// entries in one.
+// windowGrowth is how many times wider the next window is, if a window has too few entries after
+// its copies and imports were merged.
 const windowGrowth = 4
 
-// Page returns up to limit entries before a cursor, newest first. The zero cursor is after all
-// entries. Errors: ErrUnknownMint, and the reader's.
+// Page returns up to limit entries before a cursor, newest first. Errors: ErrUnknownMint, and the
+// reader's.
 func (h *History) Page(ctx context.Context, mint pubkey.Key, before Cursor, limit int) (Page, error) {
 	ctx, cancel := context.WithTimeout(ctx, questionTime)
 	defer cancel()
@@ -122,7 +122,7 @@ func (h *History) Page(ctx context.Context, mint pubkey.Key, before Cursor, limi
 	}
 	var groups []Row
 	var from uint64
-	// If there is one entry more than fits the page, there is a next page. Rows that are copies or
+	// One entry more than the limit shows that there is a next page. Rows that are copies or
 	// imports merge into entries, so the window must have more rows than entries are needed.
 	for rows := 2 * (limit + 1); ; rows *= windowGrowth {
 		window, start, err := h.reader.Window(ctx, mint, to, rows)
@@ -253,7 +253,8 @@ type Snapshot struct {
 	held map[string]Held
 }
 
-// AsOf folds all facts up to slot. Errors: ErrUnknownMint if there are none, and the reader's.
+// AsOf folds all facts up to slot. It returns ErrUnknownMint if there are no facts, or an error of
+// the reader.
 func (h *History) AsOf(ctx context.Context, mint pubkey.Key, slot uint64) (*Snapshot, error) {
 	ctx, cancel := context.WithTimeout(ctx, questionTime)
 	defer cancel()

@@ -14,7 +14,7 @@ type Origin struct {
 	// Source is instruction, sighting, account_read, off_chain, logo, token_list, retraction or
 	// import.
 	Source string `json:"source"`
-	// Slot is that of the instruction or of the read; 0 for a token list, which has none.
+	// Slot is the slot of the instruction or of the read; 0 for a token list, which has none.
 	Slot        uint64  `json:"slot"`
 	Signature   *string `json:"signature"`
 	Instruction *string `json:"instruction"`
@@ -27,7 +27,7 @@ func OriginOf(row *Row) Origin {
 
 const fieldLastSeen = "last_seen_at"
 
-// fieldRegisters are the fields that come from one register alone.
+// fieldRegisters are the fields that come from one register only, with that register.
 var fieldRegisters = []struct {
 	field    string
 	register registry.Register
@@ -39,9 +39,9 @@ var fieldRegisters = []struct {
 	{"graduated_at", registry.RegisterGraduated},
 }
 
-// Provenance returns the origin of each field that is not null: that of the fact that holds. This
-// is the last message that stated the fact, even if it changed nothing. The supply's origin is the
-// last mint_to or burn after the last read, or else that read. The rules are those of
+// Provenance returns the origin of each field that is not null: the origin of the fact that holds.
+// This is the last message that stated the fact, even if it changed nothing. The supply's origin is
+// the last mint_to or burn after the last read, or else that read. The rules are those of
 // registry.State.Token; a property test compares the two.
 func (s *Snapshot) Provenance() map[string]Origin {
 	token, _ := s.Token()
@@ -108,7 +108,8 @@ func (p *provenance) supply() {
 	p.origins["supply"] = newest.Origin
 }
 
-// multipliers: what was announced has one origin, whether its time has come or not.
+// multipliers sets the origins of the multipliers. The next multiplier and its time were announced
+// by one fact. They keep its origin after that time has come.
 func (p *provenance) multipliers() {
 	m := registry.MultipliersOf(func(item string) string { return p.extension(item).Fact.Value })
 	if m.Now != nil {
@@ -120,13 +121,14 @@ func (p *provenance) multipliers() {
 	}
 }
 
-// extension returns what is held of an extension or an attribute of one.
+// extension returns the fact that holds about an extension or an attribute of one; the zero value
+// if there is none.
 func (p *provenance) extension(item string) Held {
 	return p.snapshot.held[registerKey(registry.RegisterExtension, item)]
 }
 
-// lastSeen: if no event came after the mint was first seen, last_seen_at has the origin of
-// first_seen_at.
+// lastSeen sets the origin of last_seen_at if no event came after the mint was first seen:
+// last_seen_at is then first_seen_at, and has its origin.
 func (p *provenance) lastSeen(shown *int64) {
 	last := p.snapshot.value(registry.RegisterLastSeen)
 	if shown != nil && strconv.FormatInt(*shown, 10) != last {
@@ -134,9 +136,9 @@ func (p *provenance) lastSeen(shown *int64) {
 	}
 }
 
-// onChain sets a field's origin from on-chain metadata and returns whether that has the field.
-// Metaplex goes first. The Token-2022 extension counts only if the mint's pointer points to the
-// mint itself.
+// onChain sets a field's origin from on-chain metadata, and returns whether this metadata has the
+// field. Metaplex goes first. The Token-2022 extension counts only if the mint's metadata pointer
+// points to the mint itself.
 func (p *provenance) onChain(field string, metaplex, own registry.Register) bool {
 	registers := []registry.Register{metaplex}
 	if p.snapshot.value(registry.RegisterMetadataPointer) == p.snapshot.mint.String() {
@@ -159,8 +161,8 @@ func (p *provenance) described(field string, inDocument func(registry.Offchain) 
 	}
 }
 
-// tags: the tags of lists and of off-chain metadata are shown together, in this order. The first
-// that has any is the origin.
+// tags sets the origin of the tags. The tags of lists and of off-chain metadata are shown together,
+// in this order. The origin is the first of these two that has tags.
 func (p *provenance) tags() {
 	creators := func(d registry.Offchain) bool {
 		return slices.ContainsFunc(d.Tags, func(tag string) bool { return !registry.IsReservedTag(tag) })
@@ -170,8 +172,8 @@ func (p *provenance) tags() {
 	}
 }
 
-// documented sets a field's origin to the off-chain metadata of the current URI, if that has the
-// field. It returns whether it has.
+// documented sets a field's origin to the off-chain metadata of the current URI, if that metadata
+// has the field. It returns whether it does.
 func (p *provenance) documented(field string, says func(registry.Offchain) bool) bool {
 	var document registry.Offchain
 	h, ok := p.snapshot.register(registry.RegisterOffchain)
@@ -183,7 +185,7 @@ func (p *provenance) documented(field string, says func(registry.Offchain) bool)
 }
 
 // listed sets a field's origin to the first token list by name that has the field. It returns
-// whether one has.
+// whether there is such a list.
 func (p *provenance) listed(field string, says func(registry.ListEntry) bool) bool {
 	var lists []Held
 	for _, h := range p.snapshot.held {
@@ -202,8 +204,9 @@ func (p *provenance) listed(field string, says func(registry.ListEntry) bool) bo
 	return false
 }
 
-// fields: the mint's own additional fields go before the links of off-chain metadata. The one that
-// was stated last is the origin of extensions.
+// fields sets the origin of extensions if the mint's own metadata has additional fields that are
+// shown: they go before the links of off-chain metadata. The origin is the field that was stated
+// last.
 func (p *provenance) fields() {
 	if p.snapshot.value(registry.RegisterMetadataPointer) != p.snapshot.mint.String() {
 		return
@@ -223,8 +226,8 @@ func (p *provenance) fields() {
 	}
 }
 
-// logoOverride: an operator's URL goes before what the token names. A logo that the operator has
-// hidden has no origin.
+// logoOverride sets the origin of logo_url if an operator has chosen the URL, which goes before the
+// token's own. If the operator has hidden the logo, it has no origin.
 func (p *provenance) logoOverride(shown bool) {
 	var override registry.LogoOverride
 	h, ok := p.snapshot.register(registry.RegisterLogoOverride)
@@ -237,8 +240,8 @@ func (p *provenance) logoOverride(shown bool) {
 	}
 }
 
-// logoStatus: the origin is that of the fetch or, before the first fetch, that of the logo. A
-// missing logo has no origin.
+// logoStatus sets the origin of logo_status: the last check of the logo or, before the first check,
+// the origin of logo_url. The status of a missing logo has no origin.
 func (p *provenance) logoStatus(status string) {
 	switch status {
 	case registry.LogoMissing:

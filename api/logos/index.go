@@ -16,8 +16,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// digest stands for a mint or a URL: 64 bits of its hash. Among some million, two are equal with a
-// chance of one in a million; then one token shows another's image.
+// digest stands for a mint or a URL: 64 bits of its hash. Among six million digests, two are equal
+// with a probability of one in a million. Then one token would show the image of the other.
 type digest uint64
 
 func digestOf[T string | []byte](of T) digest {
@@ -27,16 +27,18 @@ func digestOf[T string | []byte](of T) digest {
 
 // logo is what the records of the topic state about one mint's logo.
 type logo struct {
-	// content is the image that was last found good, the zero key if there is none. url is the URL
-	// under which it was found.
+	// content is the image that was last found good; the zero key if none was. url is the URL under
+	// which it was found.
 	content blobs.Key
 	url     digest
 	// look is the image's difference hash or, for SVG, the beginning of its content hash; 0 if
 	// unknown.
 	look uint64
-	// Of the last check: its slot and its number, and the latest purge that it knew of.
+	// slot and check are the slot and the number of the last check, checkPurge is the latest purge
+	// that it knew of.
 	slot, check, checkPurge uint64
-	// Of the operator's last decision: its version, and the time of its purge in Unix milliseconds.
+	// version is the version of the operator's last decision, and purge the time of its purge, in
+	// Unix milliseconds.
 	version, purge uint64
 }
 
@@ -58,12 +60,15 @@ type index struct {
 
 func newIndex() *index { return &index{logos: map[digest]logo{}, looks: map[uint64]look{}} }
 
+// of returns what is known about a mint's logo; the zero value if nothing is.
 func (x *index) of(mint pubkey.Key) logo {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.logos[digestOf(mint[:])]
 }
 
+// similar returns the number of tokens whose logos look like the mint's, its own included; 0 if its
+// logo is not known.
 func (x *index) similar(mint pubkey.Key) int {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -74,6 +79,7 @@ func (x *index) similar(mint pubkey.Key) int {
 	return int(x.looks[known.look].count)
 }
 
+// copied returns whether another mint showed the mint's logo before.
 func (x *index) copied(mint pubkey.Key) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -130,7 +136,8 @@ func (x *index) apply(enrichment *eventspb.Enrichment) {
 		}
 		known.version, known.purge = fact.LogoOverride.GetVersion(), fact.LogoOverride.GetPurge()
 	case *eventspb.Enrichment_Retraction:
-		// The image stays until the next check, which any slot will do for.
+		// The image stays until the next check. That check counts whatever its slot is, because
+		// slot and check are set to 0.
 		covered := slices.ContainsFunc(registry.RetractedBy(enrichment), func(r registry.Retracted) bool { return r.HasSlot(known.slot) })
 		if known.check == 0 || !covered {
 			return
@@ -142,8 +149,8 @@ func (x *index) apply(enrichment *eventspb.Enrichment) {
 	x.logos[key] = known
 }
 
-// lookOf returns the look of an image, which is equal for images that look the same; 0 if it has
-// none.
+// lookOf returns the look of an image, a number that is equal for images that look the same; 0 if
+// the image has none.
 func lookOf(check *eventspb.Logo) uint64 {
 	if check.PerceptualHash != nil {
 		return check.GetPerceptualHash() | 1 // its lowest bit is set, so that it is never 0
@@ -152,10 +159,10 @@ func lookOf(check *eventspb.Logo) uint64 {
 		// The lowest bit is 0, unlike that of all difference hashes.
 		return binary.LittleEndian.Uint64(check.GetContentHash()) &^ 1
 	}
-	return 0 // an image of one colour is no one's own
+	return 0 // an image of one colour: many tokens have the same without copying it
 }
 
-// join and leave count the tokens with each look.
+// join adds a mint to the count of its logo's look.
 func (x *index) join(mint digest, known *logo) {
 	if known.look == 0 {
 		return
@@ -168,6 +175,7 @@ func (x *index) join(mint digest, known *logo) {
 	x.looks[known.look] = shown
 }
 
+// leave takes a mint from the count of its logo's look.
 func (x *index) leave(mint digest, known *logo) {
 	if known.look == 0 {
 		return
@@ -184,12 +192,13 @@ func (x *index) leave(mint digest, known *logo) {
 	x.looks[known.look] = shown
 }
 
-// recount counts a look without one mint and finds the first mint that showed it. It goes through
-// all logos, which takes long. But it is rare: the first mint must have changed its logo.
-func (x *index) recount(without digest, picture uint64) (shown look) {
+// recount counts the mints with the look wanted, except one, and finds the first mint that showed
+// it. It goes through all logos, which takes long. But it is rare: the first mint must have changed
+// its logo.
+func (x *index) recount(without digest, wanted uint64) (shown look) {
 	for mint := range x.logos {
 		known := x.logos[mint]
-		if known.look != picture || mint == without {
+		if known.look != wanted || mint == without {
 			continue
 		}
 		if shown.count == 0 || known.slot < shown.firstSlot || known.slot == shown.firstSlot && mint < shown.first {

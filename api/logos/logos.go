@@ -44,15 +44,16 @@ type Store interface {
 const (
 	// maxWait is how long a request waits for an image that the node does not have.
 	maxWait = 200 * time.Millisecond
-	// fetchesAtOnce is how many such images are fetched at one time; one domain or address never
-	// takes more than it leaves free. Beyond that, a request gets the fallback at once.
+	// fetchesAtOnce is how many images that the node does not have are fetched at one time. One
+	// domain or address never takes more of these places than it leaves free. A request that finds
+	// no place gets the fallback immediately.
 	fetchesAtOnce = 64
-	// retryAfter is how long a URL is left alone after a failure that may pass. After any other
-	// failure it is six times as long, after a final one 240 times.
+	// retryAfter is how long a URL is not fetched again after a failure that may pass. After a
+	// final failure the time is 240 times as long, after any other failure six times.
 	retryAfter = 30 * time.Second
 )
 
-// Config of a Service. Zero values take the default.
+// Config of a Service. There are no settings yet.
 type Config struct {
 }
 
@@ -114,7 +115,7 @@ type Answer struct {
 	MaxAge time.Duration
 }
 
-// How long answers may be cached: not long, if a better one may come soon.
+// How long answers may be cached. The time is short if a better answer may come soon.
 const (
 	ageGood    = time.Hour
 	ageBroken  = 5 * time.Minute
@@ -122,7 +123,8 @@ const (
 	agePending = 10 * time.Second
 )
 
-// Get answers within maxWait plus the time to read a file or to make a variant.
+// Get returns the logo that a request asks for. It takes at most maxWait, plus the time to read a
+// file or to make a variant.
 func (s *Service) Get(ctx context.Context, request Request) Answer {
 	if request.URL == "" {
 		s.metrics.missing.Inc()
@@ -153,8 +155,8 @@ func (s *Service) Get(ctx context.Context, request Request) Answer {
 	return Answer{MaxAge: agePending}
 }
 
-// have returns the image if the node has it: the content that was found good, otherwise what was
-// last fetched from the URL itself. What was fetched before a purge does not count.
+// have returns the image if the node has it: the content that was found good or, if there is none,
+// what was last fetched from the URL itself. What was fetched before a purge does not count.
 func (s *Service) have(ctx context.Context, request *Request, known logo) *blobs.Blob {
 	if known.content != (blobs.Key{}) && known.isOf(request.URL) && known.checkPurge >= known.purge {
 		if blob, ok := s.deps.Loader.Variant(ctx, known.content, request.Variant); ok {
@@ -162,7 +164,7 @@ func (s *Service) have(ctx context.Context, request *Request, known logo) *blobs
 		}
 	}
 	name, ok := s.deps.Store.Lookup(request.URL)
-	if !ok || uint64(name.At.UnixMilli())+1000 <= known.purge { // names are kept to the second
+	if !ok || uint64(name.At.UnixMilli())+1000 <= known.purge { // name.At is in whole seconds
 		return nil
 	}
 	if blob, ok := s.deps.Loader.Variant(ctx, name.Key, request.Variant); ok {
@@ -189,7 +191,7 @@ func (s *Service) fetch(ctx context.Context, request *Request, known logo) bool 
 			case fetch.ClassOf(err) == fetch.ClassHostBusy:
 				wait = min(wait, time.Second) // the URL was not tried
 			case fetch.ClassOf(err).Final():
-				wait *= 240 // two hours: the bytes were refused, and will be
+				wait *= 240 // two hours: the bytes were refused, and will be refused again
 			case !fetch.Retryable(err):
 				wait *= 6
 			}
@@ -210,12 +212,12 @@ func (s *Service) fetch(ctx context.Context, request *Request, known logo) bool 
 	return false
 }
 
-// Similar returns how many tokens, this one included, show a logo that looks like the mint's: with
-// the same difference hash, or for SVG the same bytes. It returns 0 if the mint's logo is not
-// known.
+// Similar returns how many tokens, the mint's included, show a logo that looks like the mint's:
+// with the same difference hash, or for SVG with the same bytes. It returns 0 if the mint's logo is
+// not known.
 func (s *Service) Similar(mint pubkey.Key) int { return s.index.similar(mint) }
 
-// Copied returns whether another token showed the same logo before this mint did.
+// Copied returns whether another token showed the mint's logo before the mint did.
 func (s *Service) Copied(mint pubkey.Key) bool { return s.index.copied(mint) }
 
 // Run follows the topic until ctx ends; then it returns nil.

@@ -6,7 +6,7 @@ import (
 	"github.com/mintlake/mintlake/internal/counters"
 )
 
-// What requests were answered with: metric labels.
+// What requests were answered with. These are values of a metric label.
 const (
 	answerHit     = "hit"
 	answerFetched = "fetched"
@@ -18,7 +18,7 @@ const (
 type metrics struct {
 	answers *prometheus.CounterVec
 	bytes   prometheus.Counter
-	// The counters of answers, so that a request need not look them up.
+	// The counters of answers by name, so that a request need not look up a label.
 	hit, fetched, pending, broken, missing prometheus.Counter
 }
 

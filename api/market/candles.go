@@ -9,8 +9,8 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// Candle is what was traded of a mint in one interval of block time. Prices are null if none of its
-// legs has one.
+// Candle is what was traded of a mint in one interval of block time. Prices are null if no leg of
+// the interval has one.
 type Candle struct {
 	Time      int64    `json:"time"` // start, Unix seconds
 	Open      *float64 `json:"open"`
@@ -19,7 +19,7 @@ type Candle struct {
 	Close     *float64 `json:"close"`
 	VolumeUSD float64  `json:"volume_usd"`
 	Trades    uint64   `json:"trades"`
-	// Traders are the distinct ones; nil: not kept for this interval.
+	// Traders is the number of distinct traders; nil if it is not kept for this interval.
 	Traders *uint64 `json:"traders"`
 }
 
@@ -41,15 +41,16 @@ type CandleQuestion struct {
 	Interval Interval
 	From, To time.Time
 	Limit    int
-	// Pool is the pool whose trades count; nil: all. Candles in the quote token are of one pool: if
-	// it is nil, of the one with the highest volume in 24 hours.
+	// Pool is the pool whose trades count. If it is nil, the trades of all pools count for prices
+	// in USD. Prices in the quote token are always of one pool: then nil means the pool with the
+	// highest volume in 24 hours.
 	Pool *pubkey.Key
 	In   Unit
 }
 
-// Candles are the answer.
+// Candles are the answer to a CandleQuestion.
 type Candles struct {
-	// Pool is the pool whose trades they are; nil: all. QuoteMint is its other mint.
+	// Pool is the pool whose trades count; nil: those of all pools do. QuoteMint is its other mint.
 	Pool, QuoteMint *string
 	Candles         []Candle
 }
@@ -89,7 +90,7 @@ func ParseInterval(text string) (Interval, error) {
 	return "", errors.New("must be " + strings.Join(names, ", "))
 }
 
-// start is the SQL of the start of the interval that a time is in. Weeks begin on Monday, UTC.
+// start returns the SQL of the start of the interval that a time is in. Weeks begin on Monday, UTC.
 func (i Interval) start(column string) string {
 	switch i {
 	case Week:
@@ -101,7 +102,7 @@ func (i Interval) start(column string) string {
 	}
 }
 
-// length of the interval.
+// length returns the length of the interval.
 func (i Interval) length() time.Duration {
 	return map[Interval]time.Duration{
 		Second: time.Second, Minute: time.Minute, FiveMinutes: 5 * time.Minute, QuarterHour: 15 * time.Minute, Hour: time.Hour, FourHours: 4 * time.Hour,
@@ -109,8 +110,8 @@ func (i Interval) length() time.Duration {
 	}[i]
 }
 
-// base is the interval of the table that the candles of all pools are made of, and how many of its
-// rows a candle has at most.
+// base returns the interval of the table from which the candles of all pools are made, and how many
+// rows of that table a candle has at most.
 func (i Interval) base() (table Interval, rows int) {
 	switch i {
 	case FiveMinutes:
@@ -126,7 +127,9 @@ func (i Interval) base() (table Interval, rows int) {
 	}
 }
 
-// traders is the SQL of the distinct traders of a candle. Minutes and days keep their number only.
+// traders returns the SQL of the number of distinct traders of a candle. Hours keep the set of
+// traders, so four of them can be merged. Minutes and days keep only its size, so candles of
+// several minutes or days have no number.
 func (i Interval) traders() string {
 	switch i {
 	case FourHours:

@@ -13,7 +13,7 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// publicBounds is what the public can make ClickHouse do here. figureBounds is for the daily
+// publicBounds limits what the public can make ClickHouse do here. figureBounds is for the daily
 // volumes of all mints, which do not wait for the public's turns.
 var (
 	publicBounds = clickhouse.Bounds{Time: 10 * time.Second, Concurrent: 4, Memory: 512 << 20, Threads: 2}
@@ -68,7 +68,7 @@ func (c *ClickHouse) Volumes(ctx context.Context, generation uint64, ranking Ran
 			return err
 		}
 		volume.Market, m.Volume24hUSD = m, volume.DailyUSD
-		if number > of { // a later valuation: rows of the one before are of mints that left it
+		if number > of { // a later generation: it has no figures for mints of older rows
 			list, of = nil, number
 		}
 		if number == of {
@@ -95,7 +95,7 @@ func (c *ClickHouse) Volumes(ctx context.Context, generation uint64, ranking Ran
 	return list, of, err
 }
 
-// appendVolume leaves out a mint that is no key: legs have none.
+// appendVolume appends the volume of a mint. It leaves out a text that is no key, which no leg has.
 func appendVolume(list []replica.Volume, mint string, volume replica.Volume) []replica.Volume {
 	var err error
 	if volume.Mint, err = pubkey.Parse(mint); err != nil {

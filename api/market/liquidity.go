@@ -17,16 +17,16 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// What a change of liquidity did.
+// Values of LiquidityChange.Kind.
 const (
 	Added   = "added"
 	Removed = "removed"
 )
 
 // LiquidityChange is what somebody put into a pool for a share of it, or took out. Amounts are raw,
-// as decimal strings; what is not known is nil.
+// as decimal strings. What is not known is nil.
 type LiquidityChange struct {
-	// ID orders the changes of a pool, and is a cursor: see LiquidityCursor.
+	// ID orders the changes of a pool, and is a LiquidityCursor.
 	ID        string `json:"id"`
 	Time      *int64 `json:"time"` // Unix milliseconds
 	Slot      uint64 `json:"slot"`
@@ -40,7 +40,7 @@ type LiquidityChange struct {
 	AmountB   string  `json:"amount_b"`
 	DecimalsA *uint8  `json:"decimals_a"`
 	DecimalsB *uint8  `json:"decimals_b"`
-	// FeesA and FeesB are swap fees in the amounts.
+	// FeesA and FeesB are the swap fees that AmountA and AmountB include.
 	FeesA       *string `json:"fees_a"`
 	FeesB       *string `json:"fees_b"`
 	Provider    *string `json:"provider"`
@@ -53,14 +53,15 @@ type LiquidityChange struct {
 // LiquidityPage is a part of a pool's changes, newest first.
 type LiquidityPage struct {
 	Pool pubkey.Key `json:"pool"`
-	// LPMint is the mint of the pool's liquidity tokens; nil if it has none, or none is known.
+	// LPMint is the mint of the pool's liquidity tokens; nil if the pool has no such mint, or it is
+	// not known.
 	LPMint  *string           `json:"lp_mint"`
 	Changes []LiquidityChange `json:"changes"`
 	// Next is the cursor of the next page; nil if this is the last.
 	Next *string `json:"next"`
 }
 
-// Reserves are what a pool held after the last leg or change of an hour that states it.
+// Reserves are what a pool held after the last leg or change of an hour that states the reserves.
 type Reserves struct {
 	Time     int64  `json:"time"` // start of the hour of block time, Unix seconds
 	MintA    string `json:"mint_a"`
@@ -72,7 +73,7 @@ type Reserves struct {
 // Liquidity is what the pools of a mint held in stables and SOL at the end of an hour.
 type Liquidity struct {
 	Time int64 `json:"time"` // start of the hour of block time, Unix seconds
-	// USD is nil if SOL has no price in the 24 hours.
+	// USD is nil if a pool holds SOL, and SOL had no price in the 24 hours up to this hour's end.
 	USD   *float64 `json:"liquidity_usd"`
 	Pools uint64   `json:"pools"`
 }
@@ -88,7 +89,7 @@ var cursorForm = regexp.MustCompile(`^[0-9a-f]{32}$`)
 // String returns the cursor as clients get it: slot and order in hexadecimal.
 func (c LiquidityCursor) String() string { return fmt.Sprintf("%016x%016x", c.Slot, c.Order) }
 
-// ParseLiquidityCursor is the inverse of String. The empty text is the end of all changes.
+// ParseLiquidityCursor is the inverse of String. The empty text is a cursor after all changes.
 func ParseLiquidityCursor(text string) (LiquidityCursor, error) {
 	if text == "" {
 		return LiquidityCursor{Slot: 1<<64 - 1, Order: 1<<64 - 1}, nil
@@ -206,8 +207,8 @@ func (c *ClickHouse) MintLiquidity(ctx context.Context, mint pubkey.Key, from, t
 	return list, err
 }
 
-// hours bounds what is asked for to the newest limit hours that begin before to and have blocks.
-// Both results are starts of hours.
+// hours returns the newest limit hours that begin at from or later, before to, and up to until, the
+// highest block time: the start of the first hour, and the end of the last.
 func hours(from, to, until time.Time, limit int) (first, end time.Time) {
 	end = until.Truncate(time.Hour).Add(time.Hour)
 	if asked := to.Add(time.Hour - time.Second).Truncate(time.Hour); asked.Before(end) {
@@ -218,13 +219,14 @@ func hours(from, to, until time.Time, limit int) (first, end time.Time) {
 		first = least
 	}
 	if earliest := time.Unix(24*3600, 0); first.Before(earliest) {
-		first = earliest // a day before it, time begins
+		first = earliest // the query looks back a day, and a DateTime cannot be before 1970
 	}
 	return first, end
 }
 
 func (c *ClickHouse) sql(query string) string { return strings.ReplaceAll(query, "{db}", c.database) }
 
+// given returns a pointer to text; nil for the empty text, which stands for none.
 func given(text string) *string {
 	if text == "" {
 		return nil

@@ -12,14 +12,14 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// mostPools is how many pools of a mint a query handles as one set. SOL has millions, which would
-// take more memory than publicBounds allows.
+// mostPools is how many pools of a mint a query handles as one set. SOL has millions, and to handle
+// them would take more memory than publicBounds allows.
 const mostPools = 20_000
 
 const (
 	countPools = `SELECT count() FROM (SELECT 1 FROM {db}.pools_raw WHERE mint_a = {mint:String} OR mint_b = {mint:String} LIMIT {most:UInt32})`
 
-	// {candidates} may bound the pools that are looked at.
+	// {candidates} is empty, or bounds the pools that are looked at: candidatePools.
 	selectPools = `WITH (SELECT max(until) FROM {db}.daily_volumes_raw) AS latest,
 		held AS (SELECT * FROM {db}.pools WHERE (mint_a = {mint:String} OR mint_b = {mint:String}) {candidates})
 		SELECT pool, venue, mint_a, mint_b, reserve_a, reserve_b, created_at, volume, trades, lp_mint FROM held LEFT JOIN (
@@ -27,9 +27,9 @@ const (
 			WHERE pool IN (SELECT pool FROM held) AND bucket > latest - INTERVAL 24 HOUR GROUP BY pool, mint_a, mint_b
 		) AS traded USING (pool, mint_a, mint_b) ORDER BY volume DESC NULLS LAST, pool LIMIT {limit:UInt32}`
 
-	// candidatePools has the pools of the greatest volumes, and the first ones by address. If fewer
-	// than limit pools have a volume, more than limit of the first 2 * limit ones have none: those
-	// that follow in the order.
+	// candidatePools has the limit pools with the greatest volumes, and the first 2 * limit pools
+	// by address. The answer has pools without a volume last, by address. If fewer than limit pools
+	// have a volume, more than limit of these first pools have none: enough to fill the answer.
 	candidatePools = `AND pool IN (
 			SELECT pool FROM {db}.pool_volume_1h_raw AS active FINAL WHERE (mint_a = {mint:String} OR mint_b = {mint:String}) AND bucket > latest - INTERVAL 24 HOUR
 			GROUP BY pool, mint_a, mint_b HAVING sum(active.trades) > sum(unpriced) ORDER BY sum(volume_usd) DESC, pool LIMIT {limit:UInt32}
@@ -74,6 +74,7 @@ func (c *ClickHouse) Pools(ctx context.Context, mint pubkey.Key, limit int) ([]P
 	return pools, err
 }
 
+// decimal returns n in decimal digits; nil if n is nil.
 func decimal(n *uint64) *string {
 	if n == nil {
 		return nil

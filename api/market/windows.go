@@ -11,7 +11,7 @@ var windowColumns = func() string {
 	var columns []string
 	for i, name := range replica.WindowNames {
 		before, trades, traders := "price_before_"+name+"_usd", "trades_"+name, "traders_"+name
-		// The columns of the day are older, and have no window in their names.
+		// These columns of the day are older than the windows, and have no window in their names.
 		if i == replica.OneDay {
 			before, trades, traders = "price_before_usd", "trades", "traders"
 		}
@@ -20,7 +20,7 @@ var windowColumns = func() string {
 	return strings.Join(columns, ", ")
 }()
 
-// windowTargets are where a row's windows are read to.
+// windowTargets returns the targets of a Scan of windowColumns.
 func windowTargets(m *replica.Market) (targets []any) {
 	for i := range m.Windows {
 		w := &m.Windows[i]

@@ -1,12 +1,12 @@
 // Package requests asks enrichment for mints that users named and the registry does not know, or
-// whose document it does not have.
+// whose metadata document it does not have.
 //
 // In: mints, with the client that named them. Out: records on registry.enrichment-requests.v1.
 // Guarantees: Ask never blocks and does no I/O, so a Kafka outage delays no response. A mint is
 // requested once in DedupTTL, for its document once in a minute. It is not requested for
 // NegativeTTL after it was found to be no mint, nor for DedupTTL after enrichment gave it up. A
 // client causes at most PerClient requests in PerClientWindow, and as many for documents. Memory is
-// bounded. A request that was dropped may be made again at once.
+// bounded. A request that was dropped may be made again immediately.
 package requests
 
 import (
@@ -31,7 +31,7 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// remembered bounds the mints in each of three lists: requested, no mint, given up.
+// remembered bounds the mints in each of three LRUs: requested, no mint, given up.
 const remembered = 200_000
 
 // Config of a Queue. Zero values mean the defaults.
@@ -43,7 +43,7 @@ type Config struct {
 	// NegativeTTL is how long an address that holds no mint is not asked for again. Default 1 hour.
 	NegativeTTL time.Duration
 	// PerClient bounds the requests that one client causes in any span of PerClientWindow. Default
-	// 2,000 in 10 minutes: four full batches, twenty RPC calls.
+	// 2,000 in 10 minutes: as many mints as four full batches or twenty RPC calls have.
 	PerClient       int
 	PerClientWindow time.Duration
 	// Networks bounds the requests that all clients of one IPv6 network cause.
@@ -87,9 +87,11 @@ type Queue struct {
 	failed  prometheus.Counter
 
 	mu sync.Mutex
-	// Until when each mint is not requested again: it was requested, is no mint, or was given up.
+	// Until when a mint is not requested again, because it was requested, is no mint, or was given
+	// up.
 	recent, negative, failures *simplelru.LRU[pubkey.Key, time.Time]
-	clients                    *simplelru.LRU[string, *allowance]
+	// clients are the clients and networks that cause requests, by kind of request and name.
+	clients *simplelru.LRU[string, *allowance]
 
 	waiters waiters
 }
@@ -106,14 +108,14 @@ type request struct {
 // around their ends.
 const bins = 10
 
-// allowance counts the latest requests of a client.
+// allowance counts the latest requests of a client in bins, which are numbered since 1970.
 type allowance struct {
 	bin    int64
-	counts [bins + 1]int // of the latest bins, up to bin; bin n is at n modulo the length
+	counts [bins + 1]int // of the bins up to bin; the count of bin n is at n modulo the length
 }
 
-// at moves the bins on to now. It returns how many requests count, and how long until there are
-// fewer.
+// at moves the bins on to now. It returns how many requests count, and how long it takes until
+// fewer do.
 func (a *allowance) at(now time.Time, window time.Duration) (used int, wait time.Duration) {
 	width := int64(max(window/bins, 1))
 	current := now.UnixNano() / width
@@ -180,11 +182,11 @@ func (q *Queue) register() error {
 // Answer is what became of a request, and when it is worth asking again.
 type Answer struct {
 	Outcome Outcome
-	// RetryAfter is when the outcome may be different: at least a second.
+	// RetryAfter is how long it takes until the outcome may be different: at least a second.
 	RetryAfter time.Duration
 }
 
-// Ask queues a request for mint, unless one of the guarantees forbids it.
+// Ask queues a request for mint, unless one of the guarantees of this package forbids it.
 func (q *Queue) Ask(client string, mint pubkey.Key, reason eventspb.RequestReason) Answer {
 	answer := q.ask(client, mint, reason)
 	answer.RetryAfter = max(answer.RetryAfter, time.Second)
@@ -192,15 +194,16 @@ func (q *Queue) Ask(client string, mint pubkey.Key, reason eventspb.RequestReaso
 	return answer
 }
 
-// documentTTL is how long a mint is not asked for again whose document the registry does not have.
+// documentTTL is how long a mint is not requested again for its document.
 const documentTTL = time.Minute
 
-// AskDocument queues a request for a mint that the registry knows, but not its document. So
-// enrichment reads a document that could not be read before its next try is due.
+// AskDocument queues a request for a mint whose metadata document the registry does not have. So
+// enrichment tries again to read the document, without waiting until its next try is due.
 func (q *Queue) AskDocument(client string, mint pubkey.Key, reason eventspb.RequestReason) {
 	now := q.deps.Now()
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	// until is DedupTTL after the last request.
 	if until, ok := q.recent.Get(mint); ok && now.Before(until.Add(documentTTL-q.cfg.DedupTTL)) {
 		return
 	}
@@ -218,7 +221,8 @@ func (q *Queue) ask(client string, mint pubkey.Key, reason eventspb.RequestReaso
 	return q.enqueue(now, client, "", mint, reason)
 }
 
-// enqueue queues a request if the client may cause one more of the kind. The caller holds the lock.
+// enqueue queues a request if the client, and the networks that it is in, may cause one more of the
+// kind. kind is empty for mints. The caller holds the lock.
 func (q *Queue) enqueue(now time.Time, client, kind string, mint pubkey.Key, reason eventspb.RequestReason) Answer {
 	scopes, count := q.cfg.Networks.Scopes(client)
 	var allowances []*allowance
@@ -245,7 +249,7 @@ func (q *Queue) enqueue(now time.Time, client, kind string, mint pubkey.Key, rea
 	}
 }
 
-// Known returns what is known about a mint without a request; false if nothing is.
+// Known returns what is known about a mint, without a request for it; false if nothing is.
 func (q *Queue) Known(mint pubkey.Key) (Answer, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -287,7 +291,8 @@ func (q *Queue) Failed(mint pubkey.Key) {
 	q.waiters.wake(mint)
 }
 
-// Run writes the requests until ctx ends, and then those that still wait, for flushGrace at most.
+// Run writes the requests until ctx ends. Then it writes the requests that still wait, for
+// flushGrace at most.
 func (q *Queue) Run(ctx context.Context) error {
 	defer q.EndWaits()
 	for {
@@ -306,7 +311,7 @@ func (q *Queue) Run(ctx context.Context) error {
 }
 
 // write writes first and the requests that wait behind it, up to batchRecords. If Kafka refuses
-// them, it forgets them, so that the mints may be asked for again at once.
+// them, it removes them from recent, so that the mints may be requested again immediately.
 func (q *Queue) write(ctx context.Context, first request) {
 	requests := []request{first}
 gather:

@@ -10,14 +10,15 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// Bounds of the HTTP requests that wait at one time. Each holds a goroutine and its mints, some 60
-// KB for 500 mints.
+// Bounds of the HTTP requests that wait at one time. Each of them holds a goroutine and its mints,
+// some 60 KB for 500 mints.
 const (
 	maxWaiting          = 512
 	maxWaitingPerClient = 4
 )
 
-// waiters are the HTTP requests that wait for mints to be settled, by mint.
+// waiters are the HTTP requests that wait until it is known what became of their mints, by mint.
+// Each has a channel for a signal.
 type waiters struct {
 	mu      sync.Mutex
 	byMint  map[pubkey.Key][]chan struct{}
@@ -32,8 +33,9 @@ func newWaiters(networks limits.Networks) waiters {
 }
 
 // Wait returns when none of the mints is pending any more, when ctx ends, or after EndWaits. If too
-// many wait already, on the node or of this client, it returns false at once. It calls pending
-// again whenever one of the mints has changed.
+// many HTTP requests wait already, on the node or of this client, it returns false without waiting.
+// Wait calls pending for all mints, and for those that are left whenever one of the mints has
+// changed.
 func (q *Queue) Wait(ctx context.Context, client string, mints []pubkey.Key, pending func(mint pubkey.Key) bool) bool {
 	wake, admitted := q.waiters.enter(client, mints)
 	if !admitted {
@@ -56,7 +58,8 @@ func (q *Queue) Wait(ctx context.Context, client string, mints []pubkey.Key, pen
 	}
 }
 
-// Apply implements replica.Listener: it wakes those who wait for a mint that is a member now.
+// Apply implements replica.Listener. It wakes the HTTP requests that wait for a mint that is a
+// member now.
 func (q *Queue) Apply(changes []replica.Change) {
 	w := &q.waiters
 	w.mu.Lock()
@@ -77,6 +80,7 @@ func (w *waiters) wake(mint pubkey.Key) {
 	w.wakeLocked(mint)
 }
 
+// wakeLocked is wake for a caller that holds the lock.
 func (w *waiters) wakeLocked(mint pubkey.Key) {
 	for _, wake := range w.byMint[mint] {
 		select {
@@ -86,8 +90,8 @@ func (w *waiters) wakeLocked(mint pubkey.Key) {
 	}
 }
 
-// enter registers an HTTP request that waits for mints; false if too many wait. The channel gets a
-// signal when one of the mints has changed.
+// enter registers an HTTP request that waits for mints; false if too many wait already. The channel
+// gets a signal when one of the mints has changed.
 func (w *waiters) enter(client string, mints []pubkey.Key) (chan struct{}, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -118,5 +122,5 @@ func (w *waiters) leave(client string, mints []pubkey.Key, wake chan struct{}) {
 	}
 }
 
-// EndWaits ends all waits, also those that begin later: the node stops.
+// EndWaits ends all waits, also those that begin later. It is called when the node stops.
 func (q *Queue) EndWaits() { q.waiters.once.Do(func() { close(q.waiters.closed) }) }

@@ -10,15 +10,17 @@ import (
 	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
-// Documents is how far the walk over tokens that have a URI and no document is.
+// Documents says how far the walk is over the tokens that have a metadata URI but no metadata
+// document.
 type Documents struct {
-	// Left is how many of them have not been tried in this walk, and Hosts how many hosts have such
-	// tokens.
+	// Left is how many of these tokens have not been tried in this walk, and Hosts how many hosts
+	// have such tokens.
 	Left  uint64 `json:"left"`
 	Hosts uint64 `json:"hosts"`
-	// PerSecond is how many were answered a second lately.
+	// PerSecond is how many tries were answered a second lately.
 	PerSecond float64 `json:"per_second"`
-	// LeftSeconds is how long it takes until the last host is done; nil if that is not known.
+	// LeftSeconds is how long it takes at that rate until the last host has been asked for all its
+	// documents; nil if that is not known.
 	LeftSeconds *uint64 `json:"left_seconds"`
 	AtMS        int64   `json:"recorded_at_ms"`
 }

@@ -14,7 +14,7 @@ type Health struct {
 	OK *bool `json:"ok"`
 	// SinceMS is when OK last changed, in epoch milliseconds by this node's clock.
 	SinceMS *int64 `json:"since_ms"`
-	// Error is what does not work, for users; nil if all does.
+	// Error says what does not work, for users; nil if all works.
 	Error *string `json:"error"`
 }
 
@@ -24,7 +24,7 @@ type ClickHouse struct {
 	// DamagedParts has maxDamaged parts at most. It is nil if nobody has looked for them: on a node
 	// that runs only the API, or before the first look.
 	DamagedParts []DamagedPart `json:"damaged_parts"`
-	// DamageCount counts all of them.
+	// DamageCount is the number of all damaged parts.
 	DamageCount *int `json:"damage_count"`
 }
 
@@ -57,8 +57,8 @@ func (h Health) WithDamage(look func() ([]parts.Damage, bool)) *ClickHouse {
 	return all
 }
 
-// see records a result. It replaces the values and never writes to them, because documents that
-// were returned share them.
+// see records a result. It replaces the pointers and never writes through them, because documents
+// that were returned share them.
 func (h *Health) see(now time.Time, ok bool, why *string) {
 	if h.OK == nil || *h.OK != ok {
 		ms := now.UnixMilli()
@@ -70,18 +70,18 @@ func (h *Health) see(now time.Time, ok bool, why *string) {
 // probeEvery is how old the result of a probe may be.
 const probeEvery = 2 * time.Second
 
-// probe has the result of asking a backend, which is done on demand, but not more often than each
-// probeEvery.
+// probe has the last result of asking a backend. The backend is asked on demand, but not more often
+// than each probeEvery.
 type probe struct {
-	asking sync.Mutex // held while it is asked
+	asking sync.Mutex // held while the backend is asked
 
 	mu     sync.Mutex
 	health Health
 	at     time.Time
 }
 
-// ClickHouse returns the Health of ClickHouse: ask is a query that it must answer. The result is at
-// most probeEvery old or, while another call is asking, the last one.
+// ClickHouse returns the Health of ClickHouse. ask is a query that it must answer. The result is at
+// most probeEvery old or, while another call is asking, the result before that call.
 func (c *Collector) ClickHouse(ctx context.Context, ask func(ctx context.Context) error) Health {
 	p := &c.clickhouse
 	if health, fresh := p.peek(c.now()); fresh || !p.asking.TryLock() {
@@ -95,7 +95,7 @@ func (c *Collector) ClickHouse(ctx context.Context, ask func(ctx context.Context
 	defer p.mu.Unlock()
 	var why *string
 	if err != nil {
-		text := "clickhouse does not answer" // what a user may read; the rest is for the log
+		text := "clickhouse does not answer" // for users; the reason is only logged
 		why = &text
 		if p.health.OK == nil || *p.health.OK {
 			c.logger.Warn("clickhouse does not answer", "err", err)
@@ -106,6 +106,7 @@ func (c *Collector) ClickHouse(ctx context.Context, ask func(ctx context.Context
 	return p.health
 }
 
+// peek returns the last result, and whether it is younger than probeEvery.
 func (p *probe) peek(now time.Time) (Health, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

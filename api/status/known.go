@@ -3,19 +3,20 @@ package status
 import "time"
 
 // unknownFor is how long the lag must be unknown before that is logged. On a busy machine single
-// measurements fail, and a line for each would say nothing.
+// measurements fail, and a log line for each would say nothing.
 const unknownFor = 30 * time.Second
 
 // knownLag remembers the last known lag, and whether it was logged that the lag is unknown.
 type knownLag struct {
 	lag    *int64
-	at     time.Time
-	since  time.Time // when it became unknown; zero while it is known
-	logged bool      // that it is unknown
+	at     time.Time // when lag was known last
+	since  time.Time // when the lag became unknown; zero while it is known
+	logged bool      // it was logged that the lag is unknown
 }
 
-// see remembers the lag of p, if that is known, and sets the last known one in p. A lag that is not
-// of now is never 0: that would say that everything is visible.
+// see remembers the lag of p if it is known, and sets the last known lag in p. If the lag is not
+// known now, p gets the last known lag in its place, but at least 1: a lag of 0 would say that
+// everything is visible now.
 func (k *knownLag) see(now time.Time, p *Pipeline) {
 	if p.LagRecords != nil {
 		lag := *p.LagRecords

@@ -8,9 +8,9 @@ import (
 	"github.com/mintlake/mintlake/replica"
 )
 
-// measurement is one reading of the pipeline's lags. It may outlast the document that asked for it:
-// a broker that is busy for some seconds would else never be heard to its end, and the lag would
-// stay unknown for as long as it is busy.
+// measurement is one reading of the pipeline's lags. It goes on after the document that asked for
+// it has stopped waiting. Otherwise a broker that needs some seconds for an answer would be asked
+// again and again, and no answer would ever be used.
 type measurement struct {
 	before   replica.View // what the node knew when it began
 	began    time.Time
@@ -21,11 +21,13 @@ type measurement struct {
 	err      error
 }
 
-// errSlow says that the measurement that runs has not ended in time; a later document has it.
+// errSlow says that the measurement has not ended in time. It goes on, and a later document has its
+// result.
 var errSlow = errors.New("kafka did not answer in time")
 
 // measure returns the lags, and what the node knew when their measurement began. It waits for the
-// measurement that runs, or begins one, until ctx ends. The caller holds making.
+// measurement that is under way, or begins one. If ctx ends first, the result has errSlow. The
+// caller holds c.making.
 func (c *Collector) measure(ctx context.Context) *measurement {
 	m := c.running
 	if m == nil {
@@ -50,7 +52,7 @@ func (c *Collector) measure(ctx context.Context) *measurement {
 	}
 }
 
-// endMeasurement ends the measurement that runs, if there is one.
+// endMeasurement cancels the measurement that is under way, if there is one, and waits for its end.
 func (c *Collector) endMeasurement() {
 	c.making.Lock()
 	defer c.making.Unlock()

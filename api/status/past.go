@@ -5,7 +5,7 @@ import "time"
 const (
 	// pastEvery is the time between two looks that are kept.
 	pastEvery = 10 * time.Second
-	// pastLooks is how many are kept: an hour.
+	// pastLooks is how many looks are kept: those of an hour.
 	pastLooks = 360
 )
 
@@ -17,8 +17,8 @@ type Look struct {
 	LagRecords *int64 `json:"lag_records"`
 }
 
-// Past is the body of GET /status/past: a look each ten seconds of the last hour, the oldest first,
-// as far as this node has run.
+// Past is the body of GET /status/past: a look each ten seconds of the last hour, the oldest first.
+// It begins when the node started, if that was later.
 type Past struct {
 	EveryMS int64  `json:"every_ms"`
 	Looks   []Look `json:"looks"`
@@ -27,11 +27,12 @@ type Past struct {
 // past is a ring buffer of looks.
 type past struct {
 	ring [pastLooks]Look
-	seen uint64
-	last time.Time
+	seen uint64    // looks since the start
+	last time.Time // of the last look
 }
 
-// see keeps a look if the last one is old enough. lag is nil if it is not known now.
+// see keeps a look if the last one is at least pastEvery old. lag is nil if the lag is not known
+// now.
 func (p *past) see(now time.Time, document *Document, lag *int64) {
 	if now.Sub(p.last) < pastEvery {
 		return

@@ -23,7 +23,7 @@ type offsets = map[kafka.TopicPartition]int64
 // pipeline measures the lags and returns the topics' ends. A lag of 0 is true because of the order
 // of the reads:
 //
-//	(1) the source's report, with how far the slot topic was read for it (before, the caller's)
+//	(1) the source's report, and how far the slot topic was read for it: the caller's before
 //	(2) what enrich has committed: its results were written before, so (3) counts them
 //	(3) the ends of all topics
 //	(4) what the projector has committed, and how far the replica is
@@ -31,11 +31,12 @@ type offsets = map[kafka.TopicPartition]int64
 // If (2) came after (3), an enrichment written in between would be missed. Records that are
 // finished between (3) and (4) only make a lag smaller, and they are finished.
 //
-// Requests that may be in any order are made at once: on a busy machine each waits behind others.
+// Requests whose order does not matter are made at the same time: on a busy machine each of them
+// waits behind others.
 func (c *Collector) pipeline(ctx context.Context, before replica.View) (Pipeline, offsets, error) {
 	p := Pipeline{Topics: map[string]Topic{}, MeasuredAtMS: c.now().UnixMilli()}
 	fail := func(what string, err error) (Pipeline, offsets, error) {
-		p.Error = &what // what a user may read; the rest is for the log
+		p.Error = &what // for users; err is only logged
 		return p, nil, fmt.Errorf("%s: %w", what, err)
 	}
 	if !c.copy.Ready() {
@@ -75,15 +76,15 @@ func (c *Collector) pipeline(ctx context.Context, before replica.View) (Pipeline
 	applied := c.copy.Applied()
 	for tp, offset := range before.Applied {
 		if tp.Topic == schemas.TopicSlots {
-			applied[tp] = min(applied[tp], offset) // a later report of the source was not used
+			applied[tp] = min(applied[tp], offset) // (1) did not use later reports of the source
 		}
 	}
 	p.add(ends, c.starts, projector, enrich, applied)
 	return p, ends, nil
 }
 
-// readStarts reads the topics' starts, if those that are known are too old, while other requests
-// are under way. The returned function waits for them.
+// readStarts begins to read the topics' starts, unless those that are known are young enough. Other
+// requests may be made meanwhile. The returned function waits for the starts.
 func (c *Collector) readStarts(ctx context.Context) (wait func() error) {
 	now := c.now()
 	if c.starts != nil && now.Sub(c.startsRead) <= startsMaxAge {
@@ -105,7 +106,7 @@ func (c *Collector) readStarts(ctx context.Context) (wait func() error) {
 }
 
 // add sums up the lags of all partitions. Records below a partition's start have expired and will
-// never be read, so they do not count.
+// never be read, so they do not count. at[tp] is 0 for a reader that has committed nothing yet.
 func (p *Pipeline) add(ends, starts, projector, enrich, api offsets) {
 	var total, projectorLag, enrichLag, apiLag int64
 	for tp, end := range ends {
@@ -117,13 +118,13 @@ func (p *Pipeline) add(ends, starts, projector, enrich, api offsets) {
 			}
 			return max(end-max(at[tp], starts[tp]), 0)
 		}
-		a, b, c := lag(projectorTopics, projector)+lag(swapTopics, projector)+lag(balanceTopics, projector), lag(enrichTopics, enrich), lag(apiTopics, api)
-		topic.ProjectorLag += a
-		topic.EnrichLag += b
-		topic.APILag += c
-		topic.LagRecords += max(a, b, c)
+		byProjector, byEnrich, byAPI := lag(projectorTopics, projector)+lag(swapTopics, projector)+lag(balanceTopics, projector), lag(enrichTopics, enrich), lag(apiTopics, api)
+		topic.ProjectorLag += byProjector
+		topic.EnrichLag += byEnrich
+		topic.APILag += byAPI
+		topic.LagRecords += max(byProjector, byEnrich, byAPI)
 		p.Topics[tp.Topic] = topic
-		total, projectorLag, enrichLag, apiLag = total+max(a, b, c), projectorLag+a, enrichLag+b, apiLag+c
+		total, projectorLag, enrichLag, apiLag = total+max(byProjector, byEnrich, byAPI), projectorLag+byProjector, enrichLag+byEnrich, apiLag+byAPI
 	}
 	p.LagRecords, p.ProjectorLag, p.EnrichLag, p.APILag = &total, &projectorLag, &enrichLag, &apiLag
 }

@@ -33,11 +33,12 @@ const (
 	maxAge = 2 * interval
 	// timeout bounds the making of a document, because Kafka may be down.
 	timeout = time.Second
-	// longest bounds the measurement of the lags. It goes on while documents are made.
+	// longest bounds a measurement of the lags, which goes on while documents are made.
 	longest = 20 * time.Second
-	// slowFor is how long a measurement may take before a Kafka that answered counts as away.
+	// slowFor is how long a measurement may take before Kafka, if it answered before, counts as
+	// away.
 	slowFor = 5 * time.Second
-	// startsMaxAge is how long the topics' first offsets are reused: they move only by retention.
+	// startsMaxAge is how long the topics' first offsets are reused: only retention moves them.
 	startsMaxAge = 10 * time.Second
 )
 
@@ -48,8 +49,8 @@ type Copy interface {
 	Freshness() replica.Freshness
 	Tokens() int
 	Ready() bool
-	// Seal moves the root to a slot of which everything is applied; done: to the highest slot
-	// applied.
+	// Seal moves the root to a slot, of which everything must be applied. If done is set, it moves
+	// the root to the highest slot applied.
 	Seal(slot uint64, done bool)
 	// Root returns false until there is a root.
 	Root() (root.Root, bool)
@@ -63,7 +64,7 @@ type Offsets = replica.Offsets
 // Document is the body of GET /status.
 type Document struct {
 	Ready bool `json:"ready"`
-	// Reasons are what is lost, as in /readyz; never nil.
+	// Reasons say what is lost, as in /readyz; never nil.
 	Reasons   []string          `json:"reasons"`
 	Source    Source            `json:"source"`
 	Pipeline  Pipeline          `json:"pipeline"`
@@ -77,12 +78,12 @@ type Document struct {
 	// go on without them. ClickHouse is nil on a node that has none.
 	Kafka      Health      `json:"kafka"`
 	ClickHouse *ClickHouse `json:"clickhouse"`
-	// Unknowns are what rooms met within 30 days and do not know, the last seen first; at most
-	// maxUnknowns, never nil.
+	// Unknowns are what processes met on the chain within 30 days and do not know, the last seen
+	// first: at most maxUnknowns, never nil.
 	Unknowns []unknowns.Known `json:"unknowns"`
 	// Snapshot is the validator's snapshot that filled the log last; nil if none did.
 	Snapshot *Snapshot `json:"validator_snapshot"`
-	// Documents is nil until a walk over missing documents has told.
+	// Documents is nil until a walk over missing metadata documents has reported.
 	Documents *Documents `json:"documents"`
 }
 
@@ -106,8 +107,8 @@ type Source struct {
 type Pipeline struct {
 	// LagRecords is 0 only if everything ingested is visible in ClickHouse and in this API node,
 	// and no enrichment request waits. A record that several readers have not finished counts once.
-	// If it is not of now, as LastKnownAgeMS tells, it is at least 1. It is nil until a lag was
-	// known.
+	// If LagRecords is older than this document, as LastKnownAgeMS tells, it is at least 1. It is
+	// nil until a lag was known.
 	LagRecords   *int64           `json:"lag_records"`
 	ProjectorLag *int64           `json:"projector_lag"`
 	EnrichLag    *int64           `json:"enrich_lag"`
@@ -152,12 +153,12 @@ type Registry struct {
 }
 
 // Root is the registry's hash at a slot, in both versions. docs/registry-root.md says what it
-// covers. All are nil while the replica is loading, and before there is anything of a slot.
+// covers. All fields are nil while the replica is loading, and until there is a root.
 type Root struct {
 	Slot *uint64 `json:"slot"`
-	// Hash is in base58, and of version 1.
+	// Hash is the hash of version 1, in base58.
 	Hash *string `json:"hash"`
-	// HashV2 is in base58, and of version 2.
+	// HashV2 is the hash of version 2, in base58.
 	HashV2 *string `json:"hash_v2"`
 }
 
@@ -172,8 +173,8 @@ type Collector struct {
 
 	making     sync.Mutex   // held while a document is made
 	running    *measurement // nil if none is under way; guarded by making
-	due        *seal
-	sealed     seal
+	due        *seal        // the root that is made next; nil if none is due
+	sealed     seal         // the root that was made last
 	starts     map[kafka.TopicPartition]int64
 	startsRead time.Time
 
@@ -183,7 +184,7 @@ type Collector struct {
 	known  knownLag
 	kafka  Health
 	past   past
-	// versions are those of transactions that ingest does not read.
+	// versions are the versions of transactions that ingest does not read.
 	versions []uint32
 
 	unknowns  unknowns.Fold
@@ -191,11 +192,11 @@ type Collector struct {
 	documents documentWalk
 
 	clickhouse probe
-	watch      *topicWatch // nil if vanished topics are not noticed
+	watch      *topicWatch // nil if the topics are not watched
 }
 
 // New registers the metrics. Logger and registerer may be nil. If offsets also implements Topics,
-// vanished topics are noticed.
+// the collector notices topics that vanish.
 func New(c Copy, offsets Offsets, logger *slog.Logger, registerer prometheus.Registerer) (*Collector, error) {
 	if c == nil || offsets == nil {
 		return nil, errors.New("status: copy and offsets are required")
@@ -259,7 +260,7 @@ func (c *Collector) Get(ctx context.Context) Document {
 	return document
 }
 
-// recent returns a document that is younger than maxAge, and makes one if needed.
+// recent returns the latest document, and makes a new one if that is older than maxAge.
 func (c *Collector) recent(ctx context.Context) Document {
 	if document, age := c.peek(); age < maxAge {
 		return document
@@ -274,6 +275,7 @@ func (c *Collector) recent(ctx context.Context) Document {
 	return document
 }
 
+// peek returns the latest document and its age.
 func (c *Collector) peek() (Document, time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -306,8 +308,8 @@ func (c *Collector) make(ctx context.Context) {
 	c.gaps.Set(float64(document.Coverage.GapCount))
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	waits := errors.Is(err, errSlow) && c.kafka.OK != nil && c.now().Sub(c.running.began) < slowFor
-	if !errors.Is(err, errLoading) && !waits {
+	tooEarly := errors.Is(err, errSlow) && c.kafka.OK != nil && c.now().Sub(c.running.began) < slowFor
+	if !errors.Is(err, errLoading) && !tooEarly { // else err says nothing about Kafka
 		c.kafka.see(c.now(), err == nil, pipeline.Error)
 	}
 	document.Kafka = c.kafka
@@ -319,7 +321,7 @@ func (c *Collector) make(ctx context.Context) {
 	c.past.see(c.madeAt, &document, pipeline.LagRecords)
 }
 
-// maxVersions bounds the versions that are listed.
+// maxVersions bounds the versions of transactions in Reasons.
 const maxVersions = 16
 
 // readVersions keeps the versions of transactions that the source does not read; source may be nil.
@@ -330,6 +332,7 @@ func (c *Collector) readVersions(source *eventspb.SourceStatus) {
 	c.versions = versions[:min(len(versions), maxVersions)]
 }
 
+// observe sets the gauges of the lags; -1 stands for unknown.
 func (c *Collector) observe(p *Pipeline) {
 	for reader, lag := range map[string]*int64{"any": p.LagRecords, "projector": p.ProjectorLag, "enrich": p.EnrichLag, "api": p.APILag} {
 		value := -1.0

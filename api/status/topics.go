@@ -15,13 +15,13 @@ import (
 	"github.com/mintlake/mintlake/schemas"
 )
 
-// Topics returns which of the topics do not exist.
+// Topics tells which of some topics do not exist.
 type Topics interface {
 	MissingTopics(ctx context.Context, topics []string) ([]string, error)
 }
 
-// topicsEvery is the time between two checks of the topics. A topic that is missing twice in a row
-// is gone: a broker that starts may not know all topics at once.
+// topicsEvery is the time between two checks of the topics. A topic counts as gone if it is missing
+// in two checks in a row: a broker that starts may not know all topics yet.
 const topicsEvery = 2 * time.Second
 
 // truthTopics returns the topics that the registry is made of. Without one of them this node's
@@ -35,7 +35,8 @@ type topicWatch struct {
 	topics Topics
 	gauge  prometheus.Gauge
 
-	mu         sync.Mutex
+	mu sync.Mutex
+	// last are the topics that were missing in the last check, gone those that count as gone.
 	last, gone []string
 }
 
@@ -46,8 +47,8 @@ func newTopicWatch(topics Topics, registerer prometheus.Registerer) (*topicWatch
 	return w, counters.Register(registerer, w.gauge)
 }
 
-// look checks the topics once, and returns whether others are gone than before. If Kafka does not
-// answer, the last result stays.
+// look checks the topics once, and returns whether the topics that are gone have changed. If Kafka
+// does not answer, the last result stays.
 func (w *topicWatch) look(ctx context.Context) (changed bool, err error) {
 	all := schemas.Topics()
 	names := make([]string, len(all))
@@ -108,8 +109,8 @@ func (c *Collector) lookAtTopics(ctx context.Context) {
 var errTopics = errors.New("topics are missing")
 
 // Reasons returns a text for each topic that is gone, and for each version of transactions that
-// ingest does not read; none if all is well. truth is set if the registry is made of one of these
-// topics: the node must not count as ready then.
+// ingest does not read. truth is true if the registry is made of one of these topics: then the node
+// must not count as ready.
 func (c *Collector) Reasons() (reasons []string, truth bool) {
 	reasons, truth = c.topicReasons()
 	c.mu.Lock()
@@ -120,7 +121,7 @@ func (c *Collector) Reasons() (reasons []string, truth bool) {
 	return reasons, truth
 }
 
-// topicReasons are the reasons that are about topics.
+// topicReasons returns the reasons of Reasons that are about topics.
 func (c *Collector) topicReasons() (reasons []string, truth bool) {
 	reasons = []string{}
 	if c.watch == nil {

@@ -15,10 +15,10 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// bounds is what the public can make ClickHouse do here.
+// bounds limits what the public can make ClickHouse do here.
 var bounds = clickhouse.Bounds{Time: 10 * time.Second, Concurrent: 4, Memory: 512 << 20, Threads: 2}
 
-// pagePatience is how long a page goes on reading before it is given as it is, emptyPatience how
+// pagePatience is how long a page goes on reading before it is returned as it is, emptyPatience how
 // long if it has no trade yet. Both are below bounds.Time.
 const (
 	pagePatience  = 2 * time.Second
@@ -61,8 +61,8 @@ type question struct {
 	before   Cursor
 }
 
-// fill reads spans of time, the latest first, until the page is full, the trades are at an end, or
-// it has read for long enough.
+// fill reads spans of time, the latest first, until the page is full, no trades are left, or it has
+// read for long enough.
 func (q *question) fill(ctx context.Context, page *Page, limit int) error {
 	begin := time.Now()
 	want := wanted(limit, q.filter.narrow())
@@ -76,7 +76,7 @@ func (q *question) fill(ctx context.Context, page *Page, limit int) error {
 		spans = slices.DeleteFunc(spans, func(s span) bool { return s.from.After(to) })
 		for len(spans) > 0 {
 			batch := nextBatch(&spans, want)
-			// One more tells whether there is a next page.
+			// One trade more than the limit tells that there is a next page.
 			if err := q.read(ctx, page, batch, limit+1-len(page.Trades)); err != nil {
 				return err
 			}
@@ -92,8 +92,8 @@ func (q *question) fill(ctx context.Context, page *Page, limit int) error {
 				return nil
 			}
 			q.before = earliest
-			// The batch had fewer trades than it was taken for: what it is taken for is a guess in
-			// hours that no valuation has seen.
+			// The batch had fewer trades than the page needs. In hours that no valuation has seen,
+			// the number of trades is a guess, so the next batch is larger.
 			want = min(4*want, mostRead)
 		}
 		if !more {
@@ -102,26 +102,26 @@ func (q *question) fill(ctx context.Context, page *Page, limit int) error {
 	}
 }
 
-// enough reports whether a page that was read for so long is given as it is.
-func (p *Page) enough(read time.Duration) bool {
+// enough returns whether the page is returned as it is, after reading for elapsed.
+func (p *Page) enough(elapsed time.Duration) bool {
 	if len(p.Trades) == 0 {
-		return read > emptyPatience
+		return elapsed > emptyPatience
 	}
-	return read > pagePatience
+	return elapsed > pagePatience
 }
 
-// mostHours bounds how many hours with trades a page looks at in one go.
+// mostHours bounds how many hours with trades one query looks for.
 const mostHours = 2_000
 
 // hour is an hour of block time in which the mint may have been traded.
 type hour struct {
 	start  time.Time
-	trades uint64 // 0: not valued yet
+	trades uint64 // 0: unknown, because no valuation has seen the hour
 }
 
-// hours returns the latest hours before the cursor that may have trades: those in which a valuation
-// saw trades of the mint, and those with legs that no valuation has seen. more is whether there are
-// earlier ones.
+// hours returns the latest hours before the cursor that may have trades: hours in which a valuation
+// saw trades of the mint, and hours with legs of any mint that no valuation has seen. more is true
+// if there may be earlier ones.
 func (q *question) hours(ctx context.Context) (list []hour, more bool, err error) {
 	from, to := q.times()
 	query := strings.ReplaceAll(`SELECT bucket, max(trades) AS trades FROM (
@@ -142,8 +142,8 @@ func (q *question) hours(ctx context.Context) (list []hour, more bool, err error
 	return list, more, nil
 }
 
-// times bounds the page's block times: both are in. A leg without a block time has no place in
-// time, so the list begins after 1970.
+// times returns the first and the last block time that the page may have. A leg without a block
+// time is stored with 0, so times begins after 0: such a leg has no place in the list.
 func (q *question) times() (from, to time.Time) {
 	from, to = time.Unix(1, 0), time.Unix(int64(q.before.time), 0)
 	if q.filter.From.After(from) {
@@ -155,7 +155,7 @@ func (q *question) times() (from, to time.Time) {
 	return from, to
 }
 
-// columns are what a trade is made of.
+// columns are the columns that a trade is made from.
 const columns = `toUnixTimestamp(block_time) AS at, slot, toUInt64(bitAnd(position, 18446744073709551615)) AS place,
 	if(signature_rest = toFixedString('', 52), '', base58Encode(concat(signature_head, signature_rest))) AS signed,
 	mint_out = {mint:String} AS bought, if(bought, amount_out, amount_in) AS amount, if(bought, amount_in, amount_out) AS quote,
@@ -197,6 +197,7 @@ func scan(rows driver.Rows) (t Trade, err error) {
 	return t, nil
 }
 
+// known returns a pointer to text; nil for the empty text, which stands for unknown.
 func known(text string) *string {
 	if text == "" {
 		return nil

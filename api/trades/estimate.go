@@ -6,7 +6,8 @@ import (
 	"github.com/mr-tron/base58"
 )
 
-// worth is the value of a raw amount at a price; nil if price or decimals are unknown.
+// worth returns the value of a raw amount at a price for a whole token; nil if price or decimals
+// are unknown.
 func worth(price *float64, amount uint64, decimals *uint8) *float64 {
 	if price == nil || decimals == nil {
 		return nil
@@ -15,8 +16,8 @@ func worth(price *float64, amount uint64, decimals *uint8) *float64 {
 	return &usd
 }
 
-// small returns decimals as a byte; nil if they are unknown, or not those of a mint.
-func small(decimals *uint32) *uint8 {
+// decimalsOf returns decimals as a byte; nil if they are unknown, or above 255, which no mint has.
+func decimalsOf(decimals *uint32) *uint8 {
 	if decimals == nil || *decimals > math.MaxUint8 {
 		return nil
 	}

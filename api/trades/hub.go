@@ -21,7 +21,7 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// Errors of Open and of a reader's end.
+// Errors of Hub.Open, Stream.Await and Stream.Next.
 var (
 	ErrTooMany       = errors.New("too many streams on this node")
 	ErrTooManyClient = errors.New("too many streams of this client")
@@ -34,12 +34,12 @@ const (
 	// hubBatch and hubWait bound a fetch: a trade waits for hubWait at most.
 	hubBatch = 5_000
 	hubWait  = 10 * time.Millisecond
-	// readerBacklog is how many trades a reader may be behind. A fetch can be of one mint alone,
-	// and all of it is given before a reader runs: so a reader may be behind by some fetches.
+	// readerBacklog is how many trades a reader may be behind. All trades of a fetch can be of one
+	// mint, and they are all given before its readers run. So a reader may be some fetches behind.
 	readerBacklog = 4 * hubBatch
-	// readerPiece is how many trades Next returns at most.
+	// readerPiece is the most trades that Next returns.
 	readerPiece = 256
-	// idle is for how long the topic is read on without a reader.
+	// idle is how long the topic is read on after the last reader has left.
 	idle = 30 * time.Second
 )
 
@@ -52,27 +52,28 @@ type HubConfig struct {
 
 // HubDeps are the collaborators. Only Registerer may be nil.
 type HubDeps struct {
-	// Open reads topics from their ends on.
+	// Open opens a reader of topics that begins at their present ends.
 	Open func(ctx context.Context, topics []string) (kafka.TailReader, error)
-	// Price is the latest price of a whole token in US dollars; nil: unknown.
+	// Price returns the latest price of a whole token in US dollars; nil: unknown.
 	Price      func(mint pubkey.Key) *float64
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 }
 
-// Hub gives trades to readers as ingest writes them. A trade may come twice, as may every record
-// of the log, and a block that was read late comes late: its ID and its time tell.
+// Hub gives trades to readers as ingest writes them. A trade may come twice, like every record of
+// the log: its ID tells that. The trades of a block that was read late come late: their time tells
+// that.
 type Hub struct {
 	cfg     HubConfig
 	deps    HubDeps
 	metrics *hubMetrics
-	wake    chan struct{} // a reader came
+	wake    chan struct{} // has a signal if a reader came
 
 	mu     sync.Mutex
 	closed bool
-	// reading is closed while the topic is read.
+	// reading is closed while the topic is read. After that, it is replaced.
 	reading chan struct{}
-	readers map[string]map[*Stream]struct{} // by mint in base58, as records have it for key
+	readers map[string]map[*Stream]struct{} // by mint in base58, the key of records
 	streams int
 	clients *limits.Crowd
 }
@@ -83,9 +84,9 @@ type Stream struct {
 	mint   pubkey.Key
 	client string
 	once   sync.Once
-	// backlog is what was not read yet, oldest first. It is guarded by the hub's lock.
+	// backlog is what Next has not returned yet, oldest first. It is guarded by the hub's lock.
 	backlog []*Trade
-	came    chan struct{} // backlog is not empty
+	came    chan struct{} // has a signal if backlog is not empty
 	end     chan struct{} // closed after err is set
 	err     error
 }
@@ -103,7 +104,7 @@ func NewHub(cfg HubConfig, deps HubDeps) (*Hub, error) {
 	return h, nil
 }
 
-// Open begins a stream of a mint's trades from now on. Close it.
+// Open begins a stream of a mint's trades from now on. The caller must close it.
 func (h *Hub) Open(client string, mint pubkey.Key) (*Stream, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -153,7 +154,8 @@ func (s *Stream) stop(err error) {
 	})
 }
 
-// Await waits until the topic is read, at most for patience: no trade after that is missed.
+// Await waits until the topic is read, but for patience at most. If reading is true, no trade from
+// now on is missed.
 func (s *Stream) Await(patience time.Duration) (reading bool, err error) {
 	s.hub.mu.Lock()
 	begun := s.hub.reading
@@ -170,8 +172,8 @@ func (s *Stream) Await(patience time.Duration) (reading bool, err error) {
 	}
 }
 
-// Next waits for trades, at most for patience, and returns some of those that are there. It fails
-// with ErrLagged, ErrClosed or ErrUnavailable.
+// Next waits for trades, but for patience at most, and returns up to readerPiece of them; none
+// after patience. It fails with ErrLagged, ErrClosed or ErrUnavailable.
 func (s *Stream) Next(patience time.Duration) (list []*Trade, err error) {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
@@ -185,7 +187,7 @@ func (s *Stream) Next(patience time.Duration) (list []*Trade, err error) {
 	}
 }
 
-// take returns the oldest trades of the backlog.
+// take returns the oldest trades of the backlog, up to readerPiece.
 func (s *Stream) take() []*Trade {
 	s.hub.mu.Lock()
 	defer s.hub.mu.Unlock()
@@ -224,8 +226,8 @@ func (h *Hub) Run(ctx context.Context) error {
 				break
 			}
 			h.deps.Logger.Warn("trades are not read, trying again", "topic", schemas.TopicSwaps, "err", err)
-			h.end(ErrUnavailable)                    // what they miss now is in the list
-			_ = pause.For(ctx, delays.NextBackOff()) // the loop ends with ctx
+			h.end(ErrUnavailable)                    // GET /tokens/{mint}/trades has what they miss
+			_ = pause.For(ctx, delays.NextBackOff()) // the loop sees that ctx has ended
 		}
 	}
 }
@@ -267,7 +269,8 @@ func (h *Hub) setReading(reading bool) {
 	}
 }
 
-// read reads the topic from its end on until nobody has listened for a while.
+// read reads the topic from its end on, until there was no reader for the time idle. It calls
+// progress after each fetch.
 func (h *Hub) read(ctx context.Context, progress func()) error {
 	tail, err := h.deps.Open(ctx, []string{schemas.TopicSwaps})
 	if err != nil {
@@ -293,8 +296,8 @@ func (h *Hub) read(ctx context.Context, progress func()) error {
 	}
 }
 
-// give hands a record to the readers of its mint. A leg has a record for each of its mints, with
-// the mint for key, so a record that nobody asked for is not decoded.
+// give hands a record to the readers of its mint. Each leg has two records, one for each of its
+// mints, and the mint is the key. So a record of a mint without readers need not be decoded.
 func (h *Hub) give(record *kafka.Record) {
 	h.mu.Lock()
 	listened := len(h.readers[string(record.Key)]) > 0
@@ -325,9 +328,9 @@ func (h *Hub) give(record *kafka.Record) {
 	}
 }
 
-// tradeOf returns a leg as a trade of one of its mints: of the one that came out of the pool if
-// bought is set. It is nil for what has no place in the list of trades: a leg without a block time,
-// or of a mint with itself.
+// tradeOf returns a leg as a trade of one of its mints: of the mint that came out of the pool if
+// bought is set, else of the other mint. It returns nil for a leg that the list of trades does not
+// have either: without a block time, or of a mint with itself.
 func (h *Hub) tradeOf(leg *eventspb.SwapLeg, bought bool) *Trade {
 	pool, mintIn, mintOut, trader, ok := keysOf(leg)
 	if seconds := leg.GetBlockTime(); !ok || bytes.Equal(leg.GetMintIn(), leg.GetMintOut()) || seconds <= 0 || seconds > int64(endOfTrades.time) {
@@ -336,7 +339,7 @@ func (h *Hub) tradeOf(leg *eventspb.SwapLeg, bought bool) *Trade {
 	t := &Trade{
 		ID:   Cursor{uint32(leg.GetBlockTime()), schemas.PositionOf(leg.GetPosition(), leg.GetSignature())}.String(),
 		Time: leg.GetBlockTime() * 1000, Slot: leg.GetPosition().GetSlot(), Signature: signatureOf(leg.GetSignature()), Venue: leg.GetVenue(), Aggregator: known(leg.GetAggregator()),
-		Pool: pool.String(), Trader: trader.String(), Side: Sell, QuoteMint: mintOut.String(), Decimals: small(leg.DecimalsIn), QuoteDecimals: small(leg.DecimalsOut),
+		Pool: pool.String(), Trader: trader.String(), Side: Sell, QuoteMint: mintOut.String(), Decimals: decimalsOf(leg.DecimalsIn), QuoteDecimals: decimalsOf(leg.DecimalsOut),
 	}
 	amount, quote, mint, other := leg.GetAmountIn(), leg.GetAmountOut(), mintIn, mintOut
 	if bought {
@@ -352,7 +355,7 @@ func (h *Hub) tradeOf(leg *eventspb.SwapLeg, bought bool) *Trade {
 	return t
 }
 
-// keysOf returns the leg's keys; ok is false if one is no key.
+// keysOf returns the leg's keys; ok is false if one of them is not 32 bytes.
 func keysOf(leg *eventspb.SwapLeg) (pool, mintIn, mintOut, trader pubkey.Key, ok bool) {
 	for _, part := range []struct {
 		to  *pubkey.Key

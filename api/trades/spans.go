@@ -4,26 +4,26 @@ import (
 	"time"
 )
 
-// span is a part of an hour of block time: from is in, to is not.
+// span is a part of an hour of block time: from is included, to is not.
 type span struct {
 	from, to time.Time
-	trades   uint64 // about so many
+	trades   uint64 // about how many trades of the mint it has
 }
 
 const (
 	// mostRead is about how many trades of the mint one query reads when a filter may leave out
 	// most of them.
 	mostRead = 50_000
-	// unvalued is how many trades an hour is taken for that no valuation has seen.
+	// unvalued is the guess of how many trades an hour has that no valuation has seen.
 	unvalued = 1_000
 	// mostSpans bounds the spans of one query.
 	mostSpans = 100
-	// mostParts is into how many parts an hour is cut at most: minutes.
+	// mostParts is the most parts into which an hour is cut: minutes.
 	mostParts = 60
 )
 
-// spansOf cuts hours, the latest first, into spans of about as many trades as one query should
-// read: a page of a token that everybody trades must not read its hour.
+// spansOf cuts hours, the latest first, into spans of about want trades. So a page of a token that
+// everybody trades does not read a whole hour.
 func spansOf(hours []hour, want uint64) (spans []span) {
 	for _, h := range hours {
 		trades := h.trades
@@ -44,7 +44,7 @@ func spansOf(hours []hour, want uint64) (spans []span) {
 	return spans
 }
 
-// wanted is about how many trades the first query of a page should read.
+// wanted returns about how many trades the first query of a page should read.
 func wanted(limit int, narrow bool) uint64 {
 	if narrow {
 		return mostRead
@@ -52,7 +52,8 @@ func wanted(limit int, narrow bool) uint64 {
 	return uint64(2 * limit)
 }
 
-// nextBatch takes from spans those that one query reads. Neighbours become one.
+// nextBatch takes from spans those that one query reads: about want trades. Spans that touch become
+// one.
 func nextBatch(spans *[]span, want uint64) (batch []span) {
 	var trades uint64
 	for len(*spans) > 0 && trades < want {

@@ -1,10 +1,10 @@
 // Package trades tells what was traded of a mint, trade by trade: the past from ClickHouse, and
 // what happens now as a stream.
 //
-// In: swaps_raw, volume_1h_raw and waiting_minutes; the topic chain.swaps.v1. Out: Page, and
-// Trades to the readers of a Hub. Guarantees: it only reads. A page takes a bounded amount of work,
-// whatever the filters are. The hub reads the topic only while somebody listens, and a reader that
-// is too slow is sent away: it never delays the others.
+// In: swaps_raw, volume_1h_raw and waiting_minutes; the topic chain.swaps.v1. Out: Page, and Trades
+// to the readers of a Hub. Guarantees: it only reads. A page takes a bounded amount of work,
+// whatever the filters are. The hub reads the topic only while somebody listens. A reader that is
+// too slow is sent away, so it never delays the others.
 //
 // A trade is a leg: one trade on one pool. A route over three pools is three trades.
 package trades
@@ -31,30 +31,30 @@ const (
 	Sell Side = "sell"
 )
 
-// Trade is one trade of a mint on one pool. A price of it is the other side's amount for one whole
-// token, and so does not know a multiplier of Token-2022's scaled amounts.
+// Trade is one trade of a mint on one pool. Its price is the other side's amount for one whole
+// token, and does not take the multiplier of Token-2022's scaled amounts into account.
 type Trade struct {
 	// ID orders all trades and is a cursor: see Cursor.
 	ID        string  `json:"id"`
 	Time      int64   `json:"time"` // Unix milliseconds
 	Slot      uint64  `json:"slot"`
-	Signature *string `json:"signature"` // nil: kept long enough
+	Signature *string `json:"signature"` // nil: deleted for its age
 	Side      Side    `json:"side"`
 	Amount    string  `json:"amount"` // raw amount of the mint
 	QuoteMint string  `json:"quote_mint"`
 	// QuoteAmount is the raw amount of QuoteMint.
 	QuoteAmount string `json:"quote_amount"`
-	// Decimals are nil if the transaction does not tell them.
+	// Decimals and QuoteDecimals are nil if the transaction does not tell them.
 	Decimals      *uint8 `json:"decimals"`
 	QuoteDecimals *uint8 `json:"quote_decimals"`
-	// Price is whole units of QuoteMint for a whole token; nil without decimals.
+	// Price is whole units of QuoteMint for a whole token; nil if Decimals or QuoteDecimals is nil.
 	Price *float64 `json:"price"`
-	// PriceUSD is ValueUSD for a whole token.
+	// PriceUSD is ValueUSD for a whole token; nil if ValueUSD or Decimals is nil.
 	PriceUSD *float64 `json:"price_usd"`
-	// ValueUSD is the leg's value; nil if it has none, or no valuation has seen it.
+	// ValueUSD is the leg's value; nil if it has none, or no valuation has seen the leg.
 	ValueUSD *float64 `json:"value_usd"`
-	// Estimated says that ValueUSD is made of the latest price of the other side: the valuation of
-	// the trade's minute replaces it.
+	// Estimated says that ValueUSD is made from the latest price of QuoteMint or, if that is
+	// unknown, of the mint. The valuation of the trade's minute replaces this estimate.
 	Estimated  bool    `json:"estimated"`
 	Pool       string  `json:"pool"`
 	Venue      string  `json:"venue"`
@@ -62,7 +62,7 @@ type Trade struct {
 	Aggregator *string `json:"aggregator"` // nil: none known
 }
 
-// complete computes the prices from amounts and value.
+// complete sets the amounts, and computes the prices from amounts and value.
 func (t *Trade) complete(amount, quote uint64) {
 	t.Amount, t.QuoteAmount = strconv.FormatUint(amount, 10), strconv.FormatUint(quote, 10)
 	if amount == 0 || t.Decimals == nil {
@@ -83,13 +83,13 @@ func (t *Trade) complete(amount, quote uint64) {
 type Filter struct {
 	Pool, Trader *pubkey.Key
 	Side         Side
-	// MinUSD is the least value; trades without one do not pass.
+	// MinUSD is the least value. If it is set, trades without a value do not pass.
 	MinUSD *float64
-	// From and To bound the block time: From is in, To is not. Zero: no bound.
+	// From and To bound the block time: From is included, To is not. The zero time is no bound.
 	From, To time.Time
 }
 
-// narrow returns whether few of the mint's trades may pass.
+// narrow returns whether the filter may leave out most of the mint's trades.
 func (f *Filter) narrow() bool {
 	return f.Pool != nil || f.Trader != nil || f.Side != "" || f.MinUSD != nil
 }
@@ -98,20 +98,20 @@ func (f *Filter) narrow() bool {
 type Page struct {
 	Mint   pubkey.Key `json:"mint"`
 	Trades []Trade    `json:"trades"`
-	// Next is the cursor of the next page; nil if this is the last. A page may have fewer trades
-	// than asked for and still have a next one: it is read for a bounded time. It has none and a
-	// next one only if no trade was found in emptyPatience.
+	// Next is the cursor of the next page; nil if this is the last page. A page is read for a
+	// bounded time, so it may have fewer trades than asked for and still a next page. A page
+	// without trades has a next one only if no trade was found in emptyPatience.
 	Next *string `json:"next"`
 }
 
 // Reader reads pages: *ClickHouse.
 type Reader interface {
-	// Trades returns at most limit trades right before a cursor.
+	// Trades returns at most limit trades: the newest before a cursor.
 	Trades(ctx context.Context, mint pubkey.Key, filter *Filter, before Cursor, limit int) (Page, error)
 }
 
 // Cursor is a place among all trades: right before the trade of this time and position. Trades are
-// ordered by time first, which on the chain is the order of positions.
+// ordered by time first. On the chain this is the order of positions.
 type Cursor struct {
 	time     uint32 // Unix seconds
 	position schemas.Position
@@ -132,7 +132,7 @@ func (c Cursor) String() string {
 	return fmt.Sprintf("%08x%016x%016x", c.time, c.position.Slot, c.position.Order)
 }
 
-// ParseCursor is the inverse of String. The empty text is the end of all trades.
+// ParseCursor is the inverse of String. The empty text is a cursor after all trades.
 func ParseCursor(text string) (Cursor, error) {
 	if text == "" {
 		return endOfTrades, nil

@@ -9,7 +9,8 @@ import (
 
 // Arguments is a cobra.PositionalArgs that checks the number of arguments by the words behind the
 // name in Use: "get MINT|SYMBOL" takes one, "set MINT [URL]" one or two, "verify FILE..." one or
-// more, "status" none. Its error names what is missing, or the first that is too much.
+// more, "status" none. Its error names the arguments that are missing, or the first argument that
+// is too much.
 func Arguments(cmd *cobra.Command, args []string) error {
 	words := strings.Fields(cmd.Use)[1:]
 	least := 0

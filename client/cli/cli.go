@@ -53,8 +53,8 @@ func fromEnvironment(name, fallback string) string {
 	return fallback
 }
 
-// asking gives a command the flags that all of them have, and makes it call run with a client of
-// the node.
+// asking gives a command the flags that all commands of this package have, and makes it call run
+// with a client of the node.
 func asking(cmd *cobra.Command, run func(ctx context.Context, a *ask, args []string) error) *cobra.Command {
 	address := cmd.Flags().String("url", fromEnvironment("MINTLAKE_URL", defaultURL), "token API of a node ($MINTLAKE_URL)")
 	asJSON := new(bool)
@@ -113,7 +113,8 @@ func decode[T any](body []byte) (*T, error) {
 	return answer, nil
 }
 
-// answered prints an answer of the API as it came if JSON is wanted; else it shows it.
+// answered prints an answer of the API as it came if JSON is wanted. Otherwise it calls show with
+// the answer.
 func answered[T any](a *ask, body []byte, show func(*T) error) error {
 	if a.json {
 		return a.raw(body)
@@ -128,7 +129,7 @@ func answered[T any](a *ask, body []byte, show func(*T) error) error {
 // address matches a mint address: 32 bytes in base58.
 var address = regexp.MustCompile(`^[1-9A-HJ-NP-Za-km-z]{32,44}$`)
 
-// list writes a table. If it has no row, it says so in words.
+// list writes a table. If the table has no row, it writes none to the notes instead.
 func (a *ask) list(table *terminal.Table, none string) error {
 	if table.Empty() {
 		fmt.Fprintln(a.notes, none)
@@ -137,9 +138,9 @@ func (a *ask) list(table *terminal.Table, none string) error {
 	return table.Write(a.out, a.paint)
 }
 
-// mint returns the mint that a person means by text, which is an address or a symbol. Of several
-// tokens with one symbol it takes the one that trades most, and prints how many others look like
-// it.
+// mint returns the mint that a person means by text, which is an address or a symbol. If several
+// tokens have the symbol, mint takes the token that trades most, and notes how many others look
+// like it.
 func (a *ask) mint(ctx context.Context, text string) (string, error) {
 	if address.MatchString(text) {
 		return text, nil
@@ -167,8 +168,8 @@ func (a *ask) mint(ctx context.Context, text string) (string, error) {
 	return best.Mint, nil
 }
 
-// completeMints offers the mints that a search for the typed text finds: it may be a mint, a symbol
-// or a part of a name.
+// completeMints offers the mints that a search for the typed text finds. The text may be a mint, a
+// symbol or a part of a name.
 func completeMints(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	target, err := cmd.Flags().GetString("url")
 	if err != nil {

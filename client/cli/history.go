@@ -62,8 +62,8 @@ func (a *ask) showHistory(page *rest.HistoryResponse) error {
 }
 
 // change describes one change of a field: "decimals 6", or "name A → B" if there was a value
-// before. Fields that end in _at are times, in epoch milliseconds; of these the one before is left
-// out: "last_seen_at → 2026-01-01 00:00:00".
+// before. Fields that end in _at are times, in epoch milliseconds. Of a time, the value before is
+// left out: "last_seen_at → 2026-01-01 00:00:00".
 func change(field string, before, after any) string {
 	isTime := strings.HasSuffix(field, "_at")
 	text := func(value any) string {
@@ -86,7 +86,7 @@ func change(field string, before, after any) string {
 	switch {
 	case before == nil || before == "":
 		return field + " " + text(after)
-	case isTime && after != nil: // two of them are wider than the column
+	case isTime && after != nil: // two times are wider than the column
 		return field + " → " + text(after)
 	}
 	return field + " " + text(before) + " → " + text(after)

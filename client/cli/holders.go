@@ -85,7 +85,7 @@ func (a *ask) showHolders(page *rest.HoldersResponse) error {
 	return nil
 }
 
-// noteState says how whole an answer about balances is.
+// noteState notes how complete an answer about balances is.
 func (a *ask) noteState(complete bool, since, asOf *int) {
 	switch {
 	case !complete:

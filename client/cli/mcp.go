@@ -67,18 +67,18 @@ func (a *ask) mcpServer(version string) *mcp.Server {
 	return server
 }
 
-// told is what a tool answers.
+// told is the answer of a tool.
 type told struct {
-	// body is JSON of the API, made short.
+	// body is JSON of the API, shortened; nil for none.
 	body []byte
-	// notes are what the tool itself has to say, such as which token a symbol was taken for.
+	// notes are remarks of the tool itself, such as which token a symbol was taken for.
 	notes []any
-	// more is the URI of the resource that has all of it; empty for none.
+	// more is the URI of the resource that has the whole of body; empty for none.
 	more string
 }
 
-// tool adds a tool. Its answer has a text of JSON, a text for each note, and a link to the resource
-// with more.
+// tool adds a tool. Its answer has a text with the JSON, a text for each note, and a link to the
+// resource with more.
 func tool[In any](server *mcp.Server, name, description string, answer func(ctx context.Context, in In) (*told, error)) {
 	about := &mcp.Tool{Name: name, Description: description, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true}}
 	mcp.AddTool(server, about, func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
@@ -114,7 +114,8 @@ func (t *told) result() (*mcp.CallToolResult, error) {
 	return result, nil
 }
 
-// body returns the bytes of an answer of the generated client.
+// body returns the bytes of a response of the generated client. It takes what a method of the
+// client returns.
 func body[T interface{ GetBody() []byte }](answer T, err error) ([]byte, error) {
 	if err != nil {
 		return nil, err

@@ -41,6 +41,7 @@ type (
 	}
 )
 
+// toldWhole is a part of the descriptions of tools that tell balances.
 const toldWhole = " complete says whether the node has seen every change since since_slot: without it say so when you name a figure."
 
 // addBalances adds the tools about holders, wallets and transfers.

@@ -25,6 +25,7 @@ type (
 	}
 )
 
+// dropOfChange are the members of a change of liquidity that are of no use to a model.
 var dropOfChange = []string{"id", "instruction"}
 
 // addLiquidity adds the tools about liquidity.

@@ -36,6 +36,7 @@ type (
 	}
 )
 
+// dropOfTrade are the members of a trade that are of no use to a model.
 var dropOfTrade = []string{"id", "slot", "price"}
 
 // addMarket adds the tools about what is traded.

@@ -10,10 +10,10 @@ import (
 	"github.com/mintlake/mintlake/internal/terminal"
 )
 
-// candidates is how many tokens are told of those that a symbol may mean.
+// candidates is the most tokens that are listed for a symbol that may mean several.
 const candidates = 8
 
-// candidate is a row of a search, as far as it tells tokens of one symbol apart.
+// candidate is a row of a search, with what tells tokens of one symbol apart.
 type candidate struct {
 	Mint         string   `json:"mint"`
 	Symbol       string   `json:"symbol"`
@@ -35,7 +35,7 @@ type candidate struct {
 	sharing   int
 }
 
-// candidateFields are the fields of a row that candidate is made of.
+// candidateFields are the fields of a row from which a candidate is made.
 var candidateFields = []string{
 	"mint", "symbol", "name", "tags", "launchpad", "daily_volume_usd", "market_cap_usd", "liquidity_usd", "holders", "first_seen_at", "evidence", "match",
 }
@@ -92,9 +92,9 @@ type lookAlike struct {
 	Name   string `json:"name"`
 }
 
-// mintOf returns the mint that text means: an address, or the symbol of one token. A symbol that
-// several tokens have, or that imitates another one, is a *severalTokens. Of a symbol the answer
-// has a note, which names the look-alikes.
+// mintOf returns the mint that text means: an address, or the symbol of one token. If several
+// tokens have the symbol, or its token imitates another one, the error is a *severalTokens. For a
+// symbol, the told has a note that names the tokens that look like the one that was taken.
 func (a *ask) mintOf(ctx context.Context, text string) (string, *told, error) {
 	if address.MatchString(text) {
 		return text, &told{}, nil
@@ -123,8 +123,8 @@ func (a *ask) mintOf(ctx context.Context, text string) (string, *told, error) {
 	return best.Mint, &told{notes: []any{note}}, nil
 }
 
-// withSymbol returns the tokens that have a symbol, and of others those that look like them. The
-// first has the symbol.
+// withSymbol returns the tokens that have a symbol, and others that look like the first of these.
+// The first has the symbol.
 func (a *ask) withSymbol(ctx context.Context, text string) ([]candidate, error) {
 	if text == "" || len(text) > 64 {
 		return nil, fmt.Errorf("mint is %.40q: must be a mint address in base58, or a symbol", text)

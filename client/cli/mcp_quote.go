@@ -21,15 +21,15 @@ type quoteArgs struct {
 	Slippage int    `json:"slippage_bps,omitempty" jsonschema:"how much less than the quote is taken, in basis points; 50 by default"`
 }
 
-// dropOfQuote: routes has the legs of route with their shares; the rest is for builders of
-// transactions.
+// dropOfQuote are the members of a quote that are of no use to a model: route, because routes has
+// the same legs with their shares, and members for programs that build transactions.
 var dropOfQuote = []string{"route", "venues", "lookup_tables", "context_slot", "compute_units", "time_taken_ms", "txn", "last_valid_block_height"}
 
 func (a *ask) addQuote(server *mcp.Server) {
 	tool(server, "quote_swap", "Quote a swap of one token for another now: amounts in raw units and in whole tokens, routes, fees, price impact, warnings. Nothing is executed.", a.quoteTool)
 }
 
-// inWhole is the note that tells amounts of a quote in whole tokens.
+// inWhole is the note that tells the amounts of a quote in whole tokens.
 type inWhole struct {
 	Sell    string `json:"sell"`
 	Buy     string `json:"buy"`

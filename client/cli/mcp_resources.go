@@ -16,8 +16,8 @@ const jsonType = "application/json"
 // resourceRows is how many rows a resource has on one page.
 const resourceRows = 200
 
-// addResources adds what does not fit into a tool's answer: whole rows, long pages, the whole
-// status.
+// addResources adds resources for what does not fit into a tool's answer: whole rows, long pages,
+// the whole status.
 func (a *ask) addResources(server *mcp.Server) {
 	for _, r := range []struct{ uri, description string }{
 		{"mintlake://tokens/{mint}", "a token with all its fields, the market by windows, lists, evidence, and where each field came from"},
@@ -30,7 +30,8 @@ func (a *ask) addResources(server *mcp.Server) {
 	server.AddResource(&mcp.Resource{URI: "mintlake://status", Name: "status", Description: "all that the node says of itself", MIMEType: jsonType}, a.readResource)
 }
 
-// readResource reads a resource. Its texts are whole, without characters that cannot be seen.
+// readResource reads a resource. Its texts are not cut, but characters that cannot be seen are left
+// out.
 func (a *ask) readResource(ctx context.Context, request *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 	uri := request.Params.URI
 	text, err := a.resource(ctx, uri)

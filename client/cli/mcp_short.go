@@ -15,7 +15,8 @@ const (
 	maxTold = 24 << 10
 	// maxText bounds a text in characters. Addresses and signatures have 88 at most.
 	maxText = 300
-	// leastText and leastRows bound what is left of long answers. Addresses stay whole.
+	// leastText, in characters, and leastRows bound the texts and the lists of an answer that is
+	// too long otherwise. Addresses and signatures are shorter than leastText, so they stay whole.
 	leastText, leastRows = 90, 5
 )
 
@@ -23,17 +24,19 @@ const (
 type short struct {
 	// drop has the names of members to leave out, wherever they are.
 	drop []string
-	// rows bounds lists; 0 means no bound. How many were left off stands beside a list.
+	// rows bounds lists; 0 means no bound. Beside a list NAME that was cut, the member
+	// NAME_left_off has the number of rows that were left off.
 	rows int
 	// texts bounds texts in characters; 0 means no bound.
 	texts int
 }
 
-// cursors are members that are given back as they came.
+// cursors are members that stay as they came, because the model sends them back.
 var cursors = []string{"next", "next_cursor"}
 
 // shorten leaves out of a JSON text what s says, members that are null, and characters that cannot
-// be seen: with these a creator of a token could speak to a model behind its user's back.
+// be seen: with such characters, a creator of a token could speak to a model without its user
+// seeing it.
 func shorten(text []byte, s short) ([]byte, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
@@ -91,9 +94,9 @@ func (s short) text(text string) string {
 	return string([]rune(text)[:s.texts]) + "…"
 }
 
-// page is the answer of an operation with rows: asked for limit rows, or for fallback if that is 0,
-// but never for more than most. While the answer has more than maxTold bytes, it is asked for with
-// half as many rows, so that its cursor goes on behind the last row that is told.
+// page sets the answer of an operation with rows. It calls rows with limit, or with fallback if
+// limit is 0, but never with more than most. While the answer has more than maxTold bytes, it asks
+// again for half as many rows. So the answer's cursor goes on behind its last row.
 func (t *told) page(limit, fallback, most int32, drop []string, rows func(limit *int32) ([]byte, error)) (*told, error) {
 	if limit <= 0 {
 		limit = fallback
@@ -116,8 +119,8 @@ func (t *told) page(limit, fallback, most int32, drop []string, rows func(limit 
 	}
 }
 
-// whole is the answer of an operation without pages. If it has more than maxTold bytes, its texts
-// are cut shorter, then its lists.
+// whole sets the answer of an operation without pages. If the answer has more than maxTold bytes,
+// its texts are cut shorter, then its lists.
 func (t *told) whole(s short, text []byte, err error) (*told, error) {
 	if err != nil {
 		return nil, err

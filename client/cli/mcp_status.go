@@ -44,7 +44,7 @@ func (a *ask) addStatus(server *mcp.Server) {
 	tool(server, "coverage", "Whether an answer can be trusted to be whole: slots that were ingested without gaps, how far behind the chain the node is, and for a mint whether every change of its balances is counted.", a.coverageTool)
 }
 
-// coverageTool is the tool of that name.
+// coverageTool is the tool coverage.
 func (a *ask) coverageTool(ctx context.Context, in coverageArgs) (*told, error) {
 	t := &told{more: "mintlake://status"}
 	status, err := a.Status(ctx)

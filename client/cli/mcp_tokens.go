@@ -11,7 +11,8 @@ import (
 	"github.com/mintlake/mintlake/client/rest"
 )
 
-// The arguments of the tools about tokens. The SDK makes of them the schema that the model reads.
+// The arguments of the tools about tokens. From these types, the SDK makes the schema that the
+// model reads.
 type (
 	searchArgs struct {
 		Query string   `json:"query,omitempty" jsonschema:"symbol, part of a name, or mint address; empty lists tokens by volume"`
@@ -43,12 +44,12 @@ const (
 	maxSymbols = 5
 )
 
-// rowFields are the fields of a token that a model chooses by.
+// rowFields are the fields of a token that help a model to choose among tokens.
 var rowFields = []string{
 	"mint", "symbol", "name", "decimals", "tags", "launchpad", "first_seen_at", "daily_volume_usd", "price_usd", "price_change_24h", "market_cap_usd", "liquidity_usd", "holders", "evidence",
 }
 
-// Members that are of no use to a model, or for proofs only.
+// Members of answers that are of no use to a model, or only for proofs.
 var (
 	dropOfToken   = []string{"sha256", "signer", "signature", "skeleton"}
 	dropOfRow     = []string{"skeleton"}
@@ -93,8 +94,8 @@ func (a *ask) addTokens(server *mcp.Server) {
 		})
 }
 
-// batchTool is the tool get_tokens. A symbol that may mean several tokens becomes a note: the
-// others are told all the same.
+// batchTool is the tool get_tokens. A symbol that may mean several tokens becomes a note, and does
+// not keep the other tokens from being answered.
 func (a *ask) batchTool(ctx context.Context, in batchArgs) (*told, error) {
 	if len(in.Mints) == 0 || len(in.Mints) > maxMints {
 		return nil, fmt.Errorf("mints has %d: must be 1 to %d", len(in.Mints), maxMints)

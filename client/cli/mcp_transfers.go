@@ -19,6 +19,7 @@ type transfersArgs struct {
 	Cursor    string `json:"cursor,omitempty" jsonschema:"the next of the page before, for older transfers"`
 }
 
+// dropOfTransfer are the members of a transfer that are of no use to a model.
 var dropOfTransfer = []string{"instruction_index", "inner_instruction_index", "batch_index", "from_account", "to_account"}
 
 func (a *ask) addTransfers(server *mcp.Server) {

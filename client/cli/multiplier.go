@@ -8,8 +8,9 @@ import (
 	"github.com/mintlake/mintlake/client/rest"
 )
 
-// multiplied says what wallets multiply shown amounts of a token by; empty for most tokens. A
-// multiplier that was announced is the present one once its time has come.
+// multiplied returns by how much wallets multiply the amounts of a token before they show them;
+// empty for most tokens. A multiplier that was announced for a time is the present one once that
+// time has come.
 func multiplied(token *rest.Token, now time.Time) string {
 	number := func(n *float64) string {
 		if n == nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/mintlake/mintlake/internal/terminal"
 )
 
-// tokens returns the rows of mints, to name them and to place the points in their amounts. A mint
-// that the registry does not have is left out.
+// tokens returns the rows of mints, whose symbols and decimals a table needs. A mint that the
+// registry does not have is left out.
 func (a *ask) tokens(ctx context.Context, mints []string) (map[string]*rest.Token, error) {
 	mints = slices.Compact(slices.Sorted(slices.Values(mints)))
 	rows := make(map[string]*rest.Token, len(mints))
@@ -26,7 +26,8 @@ func (a *ask) tokens(ctx context.Context, mints []string) (map[string]*rest.Toke
 	return rows, nil
 }
 
-// symbolOf names a token: by its mint if the registry does not have it, or it has no symbol.
+// symbolOf returns the symbol of a token, or its mint if it has no symbol or the registry does not
+// have it.
 func symbolOf(token *rest.Token, mint string) string {
 	if token == nil || token.Symbol == "" {
 		return mint
@@ -34,7 +35,7 @@ func symbolOf(token *rest.Token, mint string) string {
 	return token.Symbol
 }
 
-// amountOf formats a raw amount in units of its token, if that is known.
+// amountOf formats a raw amount in whole tokens, if the token is known.
 func amountOf(raw string, token *rest.Token) string {
 	if token == nil {
 		return raw + " raw"

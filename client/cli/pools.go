@@ -103,7 +103,7 @@ func (a *ask) showLiquidity(ctx context.Context, page *rest.PoolLiquidityRespons
 	if err != nil {
 		return err
 	}
-	// The change itself tells decimals; the registry may not have the mint.
+	// The change itself tells decimals, because the registry may not have the mint.
 	moved := func(raw, mint string, decimals *int) string {
 		amount := amountOf(raw, tokens[mint])
 		if decimals != nil {

@@ -73,7 +73,7 @@ type quote struct {
 	Warnings []string `json:"warnings"`
 }
 
-// highImpact is the price impact, in basis points, from which on it is shown in red.
+// highImpact is the price impact, in basis points, from which on the impact is shown in red.
 const highImpact = 100
 
 func (a *ask) showQuote(q *quote, sell, buy *rest.Token) error {

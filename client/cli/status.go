@@ -36,7 +36,7 @@ func (a *ask) showStatus(s *rest.Status) error {
 	switch {
 	case s.Ready:
 		add("ready", "yes", terminal.Green)
-	case len(s.Reasons) > 0: // they follow
+	case len(s.Reasons) > 0: // the reasons follow as rows of their own
 		add("ready", "no", terminal.Red)
 	default:
 		add("ready", "no: the registry is still loading", terminal.Red)
@@ -83,7 +83,7 @@ func (a *ask) showStatus(s *rest.Status) error {
 	return table.Write(a.out, a.paint)
 }
 
-// lagOf returns what is known of the pipeline's lag.
+// lagOf returns what is known of the pipeline's lag, for people.
 func lagOf(s *rest.Status) (text string, style terminal.Style) {
 	switch p := s.Pipeline; {
 	case p.LagRecords == nil && p.Error == nil:

@@ -16,7 +16,7 @@ import (
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
-// errNotDemo keeps the command away from real money: it would sign what a server wrote.
+// errNotDemo keeps the command away from real money, because it signs what a server wrote.
 var errNotDemo = errors.New("--swap works on the demo chain only, and this node's source is not demo: elsewhere, sign the transaction with a wallet")
 
 // keyOf reads a key file of solana-keygen: a JSON array of 64 numbers, the seed and the public key.
@@ -55,7 +55,7 @@ func signed(text string, key ed25519.PrivateKey) (string, error) {
 }
 
 // swap makes a swap on the demo chain: it asks for the transaction, signs it, sends it, and shows
-// what came of it.
+// what became of it.
 func (a *ask) swap(ctx context.Context, file string, sides [2]*rest.Token, amount string, slippage int) error {
 	status, err := a.Status(ctx)
 	if err != nil {

@@ -23,7 +23,7 @@ func tokensCommand() *cobra.Command {
 	return cmd
 }
 
-// filters are the flags of search and watch that narrow the tokens down.
+// filters are the flags of search and watch that narrow down the tokens.
 type filters struct {
 	program, tag string
 	minVolume    float64
@@ -36,7 +36,7 @@ func (f *filters) add(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("program", cobra.FixedCompletions([]string{"token", "token-2022"}, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// given returns a pointer to value, or nil for the zero value: a flag that was not given is no
+// given returns a pointer to value, or nil for the zero value: a flag that was not given becomes no
 // parameter.
 func given[T comparable](value T) *T {
 	var zero T
@@ -81,7 +81,8 @@ func searchCommand() *cobra.Command {
 	return cmd
 }
 
-// showFound lists tokens, with the figure of a window that they are sorted by.
+// showFound lists tokens. If they are sorted by a figure of a window, the table has a column with
+// that figure.
 func (a *ask) showFound(found *rest.SearchResponse, sort string) error {
 	if len(found.Items) == 0 {
 		fmt.Fprintln(a.notes, "no token matches")
@@ -124,8 +125,8 @@ var sorts = []string{
 	"sellers_5m", "sellers_1h", "sellers_6h", "sellers_24h",
 }
 
-// note returns what a person should know before they trust a row. It is red if another token of
-// that look trades more.
+// note returns what a person should know before they trust a row. It is red if another token that
+// looks the same trades more.
 func (a *ask) note(row *rest.Token) (string, terminal.Style) {
 	e := row.Evidence
 	if e == nil {
@@ -141,7 +142,7 @@ func (a *ask) note(row *rest.Token) (string, terminal.Style) {
 	return strings.Join(risks, ", "), terminal.Yellow
 }
 
-// price is a token's price in US dollars; nil if it has none.
+// price returns a token's price in US dollars; nil if it has none.
 func price(row *rest.Token) *float64 {
 	if row.Market == nil {
 		return nil
@@ -251,7 +252,8 @@ func (a *ask) showToken(token *rest.Token) error {
 	return windowsTable(token.Windows).Write(a.out, a.paint)
 }
 
-// capitalised is the market cap, or why there is none, and then what price times supply is.
+// capitalised returns the market cap. If the API withholds it, capitalised returns the reason, and
+// the price times the supply.
 func capitalised(m *rest.Market) string {
 	if m.MarketCapUSD != nil || m.MarketCapWithheld == nil {
 		return dollars(m.MarketCapUSD)
@@ -301,7 +303,7 @@ func batchCommand() *cobra.Command {
 		var failed error
 		for part := range slices.Chunk(args, client.MaxBatch) {
 			if failed = a.batch(ctx, part, wait, &table); failed != nil {
-				break // what was found before is shown
+				break // the table shows what was found before
 			}
 		}
 		return errors.Join(table.Write(a.out, a.paint), failed)
@@ -316,7 +318,7 @@ func readsKeyboard(cmd *cobra.Command) bool {
 	return ok && terminal.IsTerminal(file)
 }
 
-// batch asks for some mints and adds their rows to the table; with --json it prints the answer
+// batch asks for some mints and adds their rows to the table. With --json it prints the answer
 // instead.
 func (a *ask) batch(ctx context.Context, mints []string, wait time.Duration, table *terminal.Table) error {
 	states, ms := true, int(wait.Milliseconds())

@@ -59,8 +59,8 @@ func tradesCommand() *cobra.Command {
 	return cmd
 }
 
-// followTrades prints trades as they come. The stream of a mint has no filters, so that flags which
-// narrow the list are refused beside it.
+// followTrades prints trades as they come. The stream of a mint has no filters, so --follow is
+// refused together with flags that narrow down the list.
 func (a *ask) followTrades(ctx context.Context, mint string) error {
 	err := a.FollowTrades(ctx, mint, func() { fmt.Fprintln(a.notes, "no trade is missed from now on") }, func(trade *rest.Trade) error {
 		if a.json {

@@ -13,11 +13,11 @@ func windowsOf(w *rest.Windows) []*rest.Window {
 	return []*rest.Window{&w.N5M, &w.N1H, &w.N6H, &w.N24H}
 }
 
-// windowHeads are how people read the names of the windows.
+// windowHeads are the heads of columns for the windows.
 var windowHeads = []string{"5 M", "1 H", "6 H", "24 H"}
 
-// windowFigures are the figures of a window by their names in the API: those of sorts are these
-// with the window in them, such as buyers_1h or sold_6h_usd.
+// windowFigures are the figures of a window by their names in the API. A name with a window in it
+// is an order of a search, such as buyers_1h or sold_6h_usd.
 var windowFigures = []struct {
 	name string
 	text func(w *rest.Window) string
@@ -44,7 +44,7 @@ func percent(change *float64) string {
 	return fmt.Sprintf("%+.2f%%", *change)
 }
 
-// windowsTable has a row a figure and a column a window.
+// windowsTable returns a table with a row for each figure and a column for each window.
 func windowsTable(all *rest.Windows) *terminal.Table {
 	table := &terminal.Table{Head: append([]string{"LAST"}, windowHeads...), Right: map[int]bool{1: true, 2: true, 3: true, 4: true}}
 	for _, figure := range windowFigures {
@@ -57,14 +57,15 @@ func windowsTable(all *rest.Windows) *terminal.Table {
 	return table
 }
 
-// windowColumn returns the head of a column that shows what tokens are sorted by, and its cells; ok
-// is false if the order is by no figure of a window. A drop is shown as the change that it is.
+// windowColumn returns the head of a column that shows what tokens are sorted by, and the function
+// that makes its cells. ok is false if the order is not by a figure of a window. For price_drop the
+// column shows the price change.
 func windowColumn(sort string) (head string, cell func(row *rest.Token) string, ok bool) {
 	sort = strings.Replace(sort, "price_drop", "price_change", 1)
 	for i, window := range []string{"5m", "1h", "6h", "24h"} {
 		for _, figure := range windowFigures {
-			name, dollars := strings.CutSuffix(figure.name, "_usd")
-			if name += "_" + window; dollars {
+			name, inUSD := strings.CutSuffix(figure.name, "_usd")
+			if name += "_" + window; inUSD {
 				name += "_usd"
 			}
 			if name != sort {
