@@ -34,8 +34,8 @@ const (
 	// listed and said not to exist. Another server may answer better.
 	maxAsked = 3
 	// maxPartial bounds the slots that are remembered. At the bound all of them are forgotten. It
-	// is more than a day's slots of 400 ms.
-	maxPartial = 1 << 18
+	// is more than the slots of a day, which are 432,000 of 200 ms.
+	maxPartial = 1 << 19
 )
 
 // partial counts, by slot, how often this process asked for blocks that it cannot read whole. The
