@@ -45,18 +45,19 @@ func ProgramDataAddress(program pubkey.Key) (address pubkey.Key, ok bool) {
 	return tokenaccount.Derive(LoaderUpgradeable, program[:])
 }
 
-// DeploymentOf returns the deployment of a program. account is the program's account, and data the
-// account at address, which is its ProgramDataAddress. The first DeploymentDataSize bytes of both
-// are enough. account and data are nil if they do not exist.
-func DeploymentOf(program, address pubkey.Key, account, data *Account) Deployment {
+// DeploymentOf returns the deployment of a program. dataAddress is the program's ProgramDataAddress.
+// account is the account at program, and data the account at dataAddress; each is nil if it does
+// not exist. The first DeploymentDataSize bytes of each account are enough.
+func DeploymentOf(program, dataAddress pubkey.Key, account, data *Account) Deployment {
 	switch {
 	case account == nil:
 		return Deployment{}
 	case account.Owner == LoaderUpgradeable:
-		return ProgramDataDeployment(address, data)
+		return ProgramDataDeployment(dataAddress, data)
 	case account.Owner == LoaderV4 && len(account.Data) >= loaderV4Code:
 		return Deployment{LoaderV4, binary.LittleEndian.Uint64(account.Data), program, loaderV4Code}
 	}
+	// Programs of any other loader cannot be deployed again, so there is no slot.
 	return Deployment{Loader: account.Owner, Code: program}
 }
 

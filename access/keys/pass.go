@@ -148,9 +148,10 @@ func (l *Lease) Close() {
 	})
 }
 
-// Call checks one call within the stream: the key, the method, and the requests per second. It adds
-// one request or one refusal to the usage of the method counted, which must come from a finite set.
-func (l *Lease) Call(method, counted string) *Refusal {
+// Call checks one call within the stream: the key, the method, and the requests per second. It
+// counts one request or one refusal as usage of the method named label. The caller takes label from
+// a fixed set, so that clients cannot make new ones without end.
+func (l *Lease) Call(method, label string) *Refusal {
 	if l == nil {
 		return nil
 	}
@@ -162,9 +163,9 @@ func (l *Lease) Call(method, counted string) *Refusal {
 		_, refused = pass.Take(1)
 	}
 	if refused != nil {
-		l.count(counted, usage.Counts{Refused: 1})
+		l.count(label, usage.Counts{Refused: 1})
 	} else {
-		l.count(counted, usage.Counts{Requests: 1, Units: 1})
+		l.count(label, usage.Counts{Requests: 1, Units: 1})
 	}
 	return refused
 }

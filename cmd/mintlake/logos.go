@@ -71,8 +71,8 @@ func btoi(b bool) int {
 	return 0
 }
 
-// maxDecisionURL bounds the URL of a decision, which every node keeps. A data URI may have a small
-// picture.
+// maxDecisionURL bounds the URL that an operator sets as a token's logo, since every node keeps it.
+// It leaves room for a data URI with a small picture.
 const maxDecisionURL = 16 << 10
 
 // checkLogoURL returns an error for a URL that cannot be fetched. It checks the picture in a data

@@ -14,9 +14,9 @@ import (
 
 // DeadLetters lists and replays dead letters. *deadletter.Store implements it.
 type DeadLetters interface {
-	// List returns the newest dead letters, at most last of each partition of their topic, the
-	// oldest first.
-	List(ctx context.Context, last int64) ([]deadletter.Letter, error)
+	// List returns the newest dead letters, at most perPartition from each partition of their topic.
+	// They are sorted by age, the oldest first.
+	List(ctx context.Context, perPartition int64) ([]deadletter.Letter, error)
 	// Replay writes the record that a dead letter is about to its topic again. partition and offset
 	// are those of the dead letter.
 	Replay(ctx context.Context, partition int, offset int64) (*deadletter.Letter, error)

@@ -196,8 +196,9 @@ func (b *banks) deadBlock(slot uint64, quiet bool) {
 	}
 }
 
-// reconnects handles the beginning of another connection: ids of earlier ones are no longer valid,
-// and pending banks are dropped, as no more will come of them.
+// reconnects is called when another connection to the node begins. The ids that banks had on the
+// connection before are no longer valid, so all banks are marked as old. Pending banks are dropped,
+// because the node sends nothing more about them.
 func (b *banks) reconnects() {
 	for _, s := range b.slots {
 		s.last = nil

@@ -99,7 +99,7 @@ func (f *finals) finalized(n *note) (gap *note) {
 	if f.droppedTo == 0 || f.droppedFrom > n.slot {
 		return nil
 	}
-	gap = &note{offset: n.offset, kind: noteGap, first: f.droppedFrom, slot: min(f.droppedTo, n.slot), late: true}
+	gap = &note{offset: n.offset, kind: noteGap, first: f.droppedFrom, slot: min(f.droppedTo, n.slot), finalOnly: true}
 	if f.droppedFrom = n.slot + 1; f.droppedFrom > f.droppedTo {
 		f.droppedFrom, f.droppedTo = 0, 0
 	}

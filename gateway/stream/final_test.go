@@ -112,8 +112,8 @@ func TestHeldTransactionsAreBounded(t *testing.T) {
 	}
 	require.Empty(t, slots(1, 3*heldUntold), "they are told when they are finalized")
 	require.Len(t, f.slots, heldUntold)
-	require.Equal(t, &note{kind: noteGap, first: 1, slot: 9, late: true}, f.finalized(&note{slot: 9}))
-	require.Equal(t, &note{kind: noteGap, first: 10, slot: 2 * heldUntold, late: true}, f.finalized(&note{slot: 3 * heldUntold}))
+	require.Equal(t, &note{kind: noteGap, first: 1, slot: 9, finalOnly: true}, f.finalized(&note{slot: 9}))
+	require.Equal(t, &note{kind: noteGap, first: 10, slot: 2 * heldUntold, finalOnly: true}, f.finalized(&note{slot: 3 * heldUntold}))
 	require.Nil(t, f.finalized(&note{slot: 3 * heldUntold}))
 	require.Zero(t, f.bytes)
 	require.Equal(t, []uint64{1000, 1001}, slots(1000, heldSlots+2))
@@ -124,7 +124,7 @@ func TestHeldTransactionsAreBounded(t *testing.T) {
 
 	l := newLogReader(nil)
 	l.finals = newFinals()
-	gap := &note{kind: noteGap, late: true}
+	gap := &note{kind: noteGap, finalOnly: true}
 	require.True(t, (&watch{kind: watchGaps, at: levelFinal}).wants(gap))
 	require.False(t, (&watch{kind: watchGaps}).wants(gap), "who asks for confirmed misses nothing")
 }

@@ -23,10 +23,10 @@ type note struct {
 	// of the slots from first to slot are missing.
 	end   *eventspb.StreamBlock
 	first uint64
-	// final are the slots that are finalized with this note. late marks a noteGap that only watches
-	// at levelFinal want.
-	final []*finalSlot
-	late  bool
+	// final are the slots that are finalized with this note. finalOnly is set for a noteGap that is
+	// delivered to the watches at levelFinal and to no others.
+	final     []*finalSlot
+	finalOnly bool
 	// why is set for noteStalled and noteDead.
 	why string
 	// interim is set for noteInterim.
@@ -152,7 +152,7 @@ func (l *logReader) transaction(t *transaction) {
 	}
 	// Subscribers that want t now make JSON of it, which should not be held.
 	if slot, lost := l.finals.hold(t.withoutCache()); lost {
-		l.note(&note{offset: t.offset, kind: noteGap, first: slot, slot: slot, late: true})
+		l.note(&note{offset: t.offset, kind: noteGap, first: slot, slot: slot, finalOnly: true})
 	}
 }
 

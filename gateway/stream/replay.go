@@ -196,7 +196,8 @@ func (r *replay) fetch(ctx context.Context) ([]*logRecord, error) {
 	if r.reader, err = r.server.readers.move(ctx, r.reader, r.next, r.sub.key); err != nil {
 		return nil, err
 	}
-	// The caller calls fetch again: the new reader, too, may have dropped the next record by then.
+	// The new reader may have dropped the record at r.next already. So nothing is read from it here:
+	// the caller calls fetch again, which may change the reader once more.
 	return nil, nil
 }
 

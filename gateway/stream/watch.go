@@ -78,7 +78,7 @@ func (w *watch) wants(n *note) bool {
 		}
 		return false
 	case watchGaps:
-		return n.kind == noteGap && sameSource && (w.at == levelFinal || !n.late)
+		return n.kind == noteGap && sameSource && (w.at == levelFinal || !n.finalOnly)
 	case watchRoots:
 		return n.kind == noteFinalized
 	case watchStatus:

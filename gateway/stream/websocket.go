@@ -78,11 +78,12 @@ type session struct {
 	life context.Context
 }
 
-// reply is the answer to a message. A client that has the answer knows all its subscriptions up to
-// number.
+// reply is the answer to a message. latest is the number of the client's latest subscription when
+// the answer was made. A client that has the answer knows the ids of all subscriptions up to latest,
+// so deliveries of these may follow.
 type reply struct {
 	text   []byte
-	number uint64
+	latest uint64
 }
 
 func newSession(s *Server, sub *subscriber, lease *keys.Lease) *session {
@@ -121,7 +122,7 @@ func (c *session) Send(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case answer := <-c.replies:
-			c.introduced = answer.number
+			c.introduced = answer.latest
 			err = c.Write(answer.text)
 		case <-c.sub.notes.ready:
 			err = c.notifyAll(ctx)
@@ -179,7 +180,7 @@ func (c *session) introduce(ctx context.Context, d delivery, out *socket.Frames)
 	for c.introduced < c.promised.Load() && d.newest() > c.introduced {
 		select {
 		case answer := <-c.replies:
-			c.introduced = answer.number
+			c.introduced = answer.latest
 			out.Add(answer.text)
 		case <-ctx.Done():
 			return ctx.Err()

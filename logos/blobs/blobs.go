@@ -115,6 +115,8 @@ func (s *Store) Open() error {
 	return s.openErr
 }
 
+// open creates the folder, lists its files, and reads names.log, which tells under which name which
+// blob is. A damaged names.log is no error: an image whose name is lost is fetched again.
 func (s *Store) open() error {
 	if err := os.MkdirAll(s.cfg.Dir, 0o750); err != nil {
 		return fmt.Errorf("blobs: %w", err)
@@ -122,13 +124,13 @@ func (s *Store) open() error {
 	if err := s.disk.scan(); err != nil {
 		return fmt.Errorf("blobs: scan: %w", err)
 	}
-	skipped, damaged, err := s.names.load()
+	skipped, damage, err := s.names.load()
 	if err != nil {
 		return fmt.Errorf("blobs: names: %w", err)
 	}
-	if damaged != nil || skipped > 0 {
+	if damage != nil || skipped > 0 {
 		s.metrics.errors.Inc()
-		s.logger.Warn("the names of images are damaged and made anew: images without a name are fetched again when they are asked for", "file", s.names.path, "records", skipped, "err", damaged)
+		s.logger.Warn("the names of images are damaged and made anew: images without a name are fetched again when they are asked for", "file", s.names.path, "records", skipped, "err", damage)
 	}
 	return nil
 }

@@ -116,14 +116,15 @@ func (p *Pool) Inspect(ctx context.Context, body []byte) (picture.Info, error) {
 	return given.Info, err
 }
 
-// Make returns a variant of a picture and its kind, see picture.Make. Errors are those of Inspect.
-func (p *Pool) Make(ctx context.Context, body []byte, kind string, variant picture.Variant) ([]byte, string, error) {
-	given, made, err := p.ask(ctx, &request{Ask: askMake, Kind: kind, Variant: variant, Limits: p.cfg.Limits}, body)
-	// A picture may have taken the child over, so the child is not trusted.
-	if err == nil && picture.Sniff(made) != given.Kind {
+// Make makes a variant of the picture in body, which is of the given kind. It returns the bytes and
+// the kind of the variant, see picture.Make. Errors are those of Inspect.
+func (p *Pool) Make(ctx context.Context, body []byte, kind string, variant picture.Variant) (made []byte, madeKind string, err error) {
+	answer, made, err := p.ask(ctx, &request{Ask: askMake, Kind: kind, Variant: variant, Limits: p.cfg.Limits}, body)
+	// A hostile picture may have taken over the decoder's process, so its answer is checked.
+	if err == nil && picture.Sniff(made) != answer.Kind {
 		return nil, "", fmt.Errorf("%w: the decoder made something else", picture.ErrBroken)
 	}
-	return made, given.Kind, err
+	return made, answer.Kind, err
 }
 
 // Close ends the idle decoders. Each busy one ends after its picture.

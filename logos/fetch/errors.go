@@ -170,12 +170,14 @@ func Retryable(err error) bool {
 // it is useless to fetch them again soon.
 func (c Class) Final() bool { return c == ClassImageBounds || c == ClassImageBudget }
 
-func retryableStatus(status int, gateway bool) bool {
+// retryableStatus reports whether a fetch that got this HTTP status may succeed soon. viaGateway is
+// Error.Gateway: a gateway of IPFS or Arweave may find content later that it does not find now.
+func retryableStatus(status int, viaGateway bool) bool {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
 		return true
 	case http.StatusNotFound, http.StatusGone:
-		return gateway
+		return viaGateway
 	}
 	return status >= 500
 }

@@ -88,7 +88,8 @@ func (q *Query) warnOfGaps(covered coverage.Coverage) {
 	}
 }
 
-// replay folds the whole log and returns the root.
+// replay folds the whole log and returns the root. A log whose mints do not fit into memory is
+// folded in several passes, each over a part of the mints.
 func (q *Query) replay(ctx context.Context) (root.Root, error) {
 	topics := []string{schemas.TopicTokenEvents}
 	if !q.EventsOnly {
@@ -106,7 +107,9 @@ func (q *Query) replay(ctx context.Context) (root.Root, error) {
 	if err := q.read(ctx, topics, apply); err != nil {
 		return root.Root{}, err
 	}
-	if replay.Again() { // retractions took back facts that had replaced others
+	// A fact that was taken back may have replaced an older one, which the first pass did not keep.
+	// The second pass finds it.
+	if replay.Again() {
 		if err := q.read(ctx, topics, apply); err != nil {
 			return root.Root{}, err
 		}

@@ -15,26 +15,26 @@ import (
 )
 
 const (
-	// tellEvery is how soon a new name is written.
-	tellEvery = time.Second
-	// tellAgain is the time between two records about one name.
-	tellAgain = 10 * time.Minute
-	// tellPatience bounds one write, and the pause after one that failed.
-	tellPatience = 5 * time.Second
+	// writeEvery is how soon a new entry is written.
+	writeEvery = time.Second
+	// rewriteAfter is the time between two records of one entry.
+	rewriteAfter = 10 * time.Minute
+	// writeTimeout bounds one write, and the pause after one that failed.
+	writeTimeout = 5 * time.Second
 )
 
-// Run writes what is new in the book to registry.unknowns.v1 until ctx ends: a new name within
-// seconds, the growth of its count every ten minutes and at the end. It writes again what Kafka did
-// not take. It always returns nil.
+// Run writes the entries of the book to registry.unknowns.v1 until ctx ends: a new one within
+// seconds, and one whose count has grown every ten minutes and at the end. It writes again what
+// Kafka did not take. It always returns nil.
 func (b *Book) Run(ctx context.Context, producer kafka.RecordProducer) error {
-	for wait := tellEvery; pause.For(ctx, wait) == nil; {
-		wait = tellEvery
-		if err := b.tell(ctx, producer, tellAgain); err != nil && ctx.Err() == nil {
+	for wait := writeEvery; pause.For(ctx, wait) == nil; {
+		wait = writeEvery
+		if err := b.write(ctx, producer, rewriteAfter); err != nil && ctx.Err() == nil {
 			b.log.Warn("unknowns cannot be written: it is tried again", "err", err)
-			wait = tellPatience
+			wait = writeTimeout
 		}
 	}
-	if err := b.tell(context.WithoutCancel(ctx), producer, 0); err != nil {
+	if err := b.write(context.WithoutCancel(ctx), producer, 0); err != nil {
 		b.log.Warn("unknowns cannot be written", "err", err)
 	}
 	return nil
@@ -46,14 +46,14 @@ type part struct {
 	count uint64 // the entry's count when the record was made
 }
 
-// tell writes a record of each entry whose count has grown, if it has no record yet or its last
+// write writes a record of each entry whose count has grown, if it has no record yet or its last
 // record is at least minAge old.
-func (b *Book) tell(ctx context.Context, producer kafka.RecordProducer, minAge time.Duration) error {
+func (b *Book) write(ctx context.Context, producer kafka.RecordProducer, minAge time.Duration) error {
 	parts, records := b.untold(minAge)
 	if len(parts) == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, tellPatience)
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	if err := producer.Produce(ctx, records...); err != nil {
 		return err
@@ -66,7 +66,7 @@ func (b *Book) tell(ctx context.Context, producer kafka.RecordProducer, minAge t
 	return nil
 }
 
-// untold returns the entries that tell writes, with their records, in the order of their keys.
+// untold returns the entries that write writes, with their records, in the order of their keys.
 func (b *Book) untold(minAge time.Duration) (parts []part, records []kafka.Record) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

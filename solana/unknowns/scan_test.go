@@ -54,7 +54,7 @@ func TestScan(t *testing.T) {
 	s.Look(encoded(t, &pb.SubscribeUpdate{UpdateOneof: &pb.SubscribeUpdate_Ping{Ping: &pb.SubscribeUpdatePing{}}, Filters: []string{"mintlake"}}))
 	(*Scanner)(nil).Look(block)
 
-	require.NoError(t, b.tell(t.Context(), to, 0))
+	require.NoError(t, b.write(t.Context(), to, 0))
 	want := map[string]uint64{
 		"geyser.SubscribeUpdate.50": 3, "geyser.SubscribeUpdateSlot.50": 3, "solana.storage.ConfirmedBlock.Message.50": 3,
 		"solana.storage.ConfirmedBlock.CompiledInstruction.50": 3, "solana.storage.ConfirmedBlock.TransactionStatusMeta.50": 3,

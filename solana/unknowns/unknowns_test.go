@@ -74,7 +74,7 @@ func TestEachKind(t *testing.T) {
 			b.Note(kind, "7", Sighting{Source: "ingest", Slot: uint64(100 + i), Place: "here", Sample: []byte{byte(i)}})
 		}
 	}
-	require.NoError(t, b.tell(t.Context(), to, tellAgain))
+	require.NoError(t, b.write(t.Context(), to, rewriteAfter))
 	require.Len(t, to.fold(), len(Kinds()))
 	for i, kind := range Kinds() {
 		require.EqualValues(t, i+1, testutil.ToFloat64(b.counter.WithLabelValues(string(kind))), kind)
@@ -110,7 +110,7 @@ func TestAFloodIsBounded(t *testing.T) {
 	b.Note(Kind("invented"), "x", Sighting{})
 	require.Len(t, b.kinds[Instruction], MaxNames+1)
 	require.Equal(t, len(Kinds()), testutil.CollectAndCount(b.counter))
-	require.NoError(t, b.tell(t.Context(), to, tellAgain))
+	require.NoError(t, b.write(t.Context(), to, rewriteAfter))
 	list := to.fold()
 	require.Len(t, list, MaxNames+1)
 	require.EqualValues(t, flood-MaxNames, find(list, Instruction, Other).Count)
@@ -155,7 +155,7 @@ func TestRun(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		require.Empty(t, to.fold())
 		to.fail(nil)
-		time.Sleep(2 * tellPatience)
+		time.Sleep(2 * writeTimeout)
 		require.EqualValues(t, 1, find(to.fold(), SlotStatus, "9").Count)
 
 		for range 600 {
@@ -180,13 +180,13 @@ func TestConcurrentNotes(t *testing.T) {
 			for i := range 1000 {
 				b.Note(RPCErrorCode, fmt.Sprint(i%10), Sighting{Slot: uint64(worker)})
 				if i%100 == 0 {
-					_ = b.tell(t.Context(), &topic{err: errors.New("away")}, 0)
+					_ = b.write(t.Context(), &topic{err: errors.New("away")}, 0)
 				}
 			}
 		})
 	}
 	all.Wait()
-	require.NoError(t, b.tell(t.Context(), to, 0))
+	require.NoError(t, b.write(t.Context(), to, 0))
 	for i := range 10 {
 		require.EqualValues(t, 400, find(to.fold(), RPCErrorCode, fmt.Sprint(i)).Count)
 	}
@@ -196,7 +196,7 @@ func TestConcurrentNotes(t *testing.T) {
 func TestOldOnesGo(t *testing.T) {
 	b, to := newBook(t), &topic{}
 	b.Note(RewardType, "12", Sighting{})
-	require.NoError(t, b.tell(t.Context(), to, 0))
+	require.NoError(t, b.write(t.Context(), to, 0))
 	var fold Fold
 	fold.Add(to.written()[0].Value)
 	require.Len(t, fold.List(time.Now().Add(29*24*time.Hour)), 1)
@@ -217,7 +217,7 @@ func TestFields(t *testing.T) {
 	b.Fields((&pb.SubscribeUpdateSlot{Slot: 4}).ProtoReflect(), Sighting{})
 	(*Book)(nil).Fields(update.ProtoReflect(), Sighting{})
 	(*Book)(nil).Note(SlotStatus, "1", Sighting{})
-	require.NoError(t, b.tell(t.Context(), to, 0))
+	require.NoError(t, b.write(t.Context(), to, 0))
 	require.Len(t, to.fold(), 2)
 	require.Equal(t, raw[:2], find(to.fold(), ProtobufField, "geyser.SubscribeUpdateSlot.9").Sample)
 	require.NotNil(t, find(to.fold(), ProtobufField, "geyser.SubscribeUpdateSlot.1000"))

@@ -167,7 +167,7 @@ func (f *Feed) Pair(a, b venue.Key) (*market.Snapshot, error) {
 	}
 	if errors.Is(err, market.ErrNotHeld) {
 		select {
-		case f.tasks <- func() { f.ask(a, b) }:
+		case f.tasks <- func() { f.askedFor(a, b) }:
 		default: // the next call of Pair tries again
 		}
 	}

@@ -46,18 +46,19 @@ func (f *Feed) read(ctx context.Context) {
 // is asked for again.
 const maxListings = 8
 
-// ask watches a pair, makes its pools the first to be read, and starts to list them if that was not
-// done yet.
-func (f *Feed) ask(a, b venue.Key) {
+// askedFor is called when a client asks for a pair. It watches the pair, and has its pools read
+// first. It starts to list the pools over JSON-RPC, unless that is done already, is under way, or
+// maxListings other listings are under way.
+func (f *Feed) askedFor(a, b venue.Key) {
 	f.fold.Ask(a, b)
 	f.fold.Hurry(a, b)
 	p := pairOf(a, b)
-	from, ok := f.fold.Listable(a, b)
+	minSlot, ok := f.fold.Listable(a, b)
 	if !ok || f.listing[p] || len(f.listing) >= maxListings {
 		return
 	}
 	f.listing[p] = true
-	go f.list(p, from)
+	go f.list(p, minSlot)
 }
 
 // found is an account that a listing returned.
@@ -66,8 +67,8 @@ type found struct {
 	account *solana.Account
 }
 
-// list lists the pools of a pair, as they are at slot from or later.
-func (f *Feed) list(p pair, from uint64) {
+// list lists the pools of a pair, as they are at minSlot or later.
+func (f *Feed) list(p pair, minSlot uint64) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	var pools []found
@@ -79,11 +80,11 @@ func (f *Feed) list(p pair, from uint64) {
 		lookup, listed := f.deps.Directory.Lookup(v, p.a, p.b)
 		for _, filter := range lookup.Filters {
 			if err == nil {
-				err = market.ProgramAccounts(ctx, f.deps.RPC, market.Listing{Program: v.Program(), Filter: filter, Commitment: solana.Confirmed, MinSlot: from}, add)
+				err = market.ProgramAccounts(ctx, f.deps.RPC, market.Listing{Program: v.Program(), Filter: filter, Commitment: solana.Confirmed, MinSlot: minSlot}, add)
 			}
 		}
 		if err == nil {
-			err = market.Accounts(ctx, f.deps.RPC, v.Program(), listed, solana.AccountOptions{Commitment: solana.Confirmed, MinContextSlot: from}, add)
+			err = market.Accounts(ctx, f.deps.RPC, v.Program(), listed, solana.AccountOptions{Commitment: solana.Confirmed, MinContextSlot: minSlot}, add)
 		}
 	}
 	// The listing may have used up the time of ctx. The task needs time of its own, because the
@@ -101,7 +102,7 @@ func (f *Feed) list(p pair, from uint64) {
 		for _, pool := range pools {
 			f.fold.Listed(pool.address, pool.account)
 		}
-		if now, _ := f.fold.Listable(p.a, p.b); now <= from { // else the state was reset meanwhile
+		if now, _ := f.fold.Listable(p.a, p.b); now <= minSlot { // else the state was reset meanwhile
 			f.fold.Complete(p.a, p.b)
 		}
 	})

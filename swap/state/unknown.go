@@ -26,7 +26,8 @@ func (f *Feed) noteFields(u *pb.SubscribeUpdate) {
 	}
 }
 
-// noteStatus counts a status of a slot that is not known; any other does not change the state.
+// noteStatus counts a slot status that the generated code lacks. It ignores a known status, which
+// does not matter to the pools.
 func (f *Feed) noteStatus(status pb.SlotStatus, slot uint64) {
 	if pb.SlotStatus_name[int32(status)] == "" {
 		f.deps.Unknowns.Note(unknowns.SlotStatus, strconv.Itoa(int(status)), unknowns.Sighting{Source: unknownSource, Slot: slot})

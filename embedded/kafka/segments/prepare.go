@@ -129,7 +129,8 @@ func (p *partition) prepare(broker string) error {
 	return durable.ReplaceUnsynced(filepath.Join(broker, partitionsDir, p.key.dir(), snapshotFile), raw)
 }
 
-// State returns the state that the report found. A later check compares with it.
+// State returns what the check found on disk, in the form of the state file, with which the next
+// start compares the disk. It leaves out folders of topics that are not in the list of topics.
 func (r *Report) State() *State {
 	s := &State{Topics: r.topics}
 	for _, p := range r.sorted() {

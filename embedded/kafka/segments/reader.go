@@ -58,7 +58,7 @@ func (r *Report) Read(ctx context.Context, root string, topics []string, visit f
 				if buf, err = readSegment(p.key.path(broker, c.file.base, dataSuffix), buf); err != nil {
 					return err
 				}
-				if err := p.visit(&c, buf, visit); err != nil {
+				if err := p.visitSegment(&c, buf, visit); err != nil {
 					return err
 				}
 			}
@@ -67,11 +67,12 @@ func (r *Report) Read(ctx context.Context, root string, topics []string, visit f
 	return nil
 }
 
-// visit calls visit for each record in the good batches of a segment.
-func (p *partition) visit(c *checked, data []byte, visit func(*Record)) error {
+// visitSegment calls visit for each record in the whole batches of a segment. It skips control
+// batches, and the batches that repair has put in the place of lost records.
+func (p *partition) visitSegment(c *checked, data []byte, visit func(*Record)) error {
 	s := segment{data: data}
 	batches := make([]batch, 0, c.batches)
-	if c.pieces != nil {
+	if c.pieces != nil { // the segment is damaged
 		for _, piece := range c.pieces {
 			if piece.kind == whole {
 				batches = append(batches, piece.batch)

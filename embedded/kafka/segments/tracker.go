@@ -37,8 +37,9 @@ func Track(root string, r *Report) (*Tracker, error) {
 	return t, t.write()
 }
 
-// TopicsChange must be called before the broker creates, alters or deletes a topic. It notes that
-// in the state file, since a kill may come before the next update.
+// TopicsChange must be called before the broker creates, alters or deletes a topic. It notes in the
+// state file that the list of topics changes. So if the process is killed before the next Update,
+// the next start does not take another list for damage.
 func (t *Tracker) TopicsChange() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

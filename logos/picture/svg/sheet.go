@@ -112,15 +112,17 @@ func (s *sheet) atRule(prelude, body []token, depth int) error {
 			return nil
 		}
 		s.text += "@keyframes " + condition[0].text + "{"
-		err := s.keyframes(body)
+		err := s.writeKeyframes(body)
 		s.text += "}"
 		return err
 	}
 	return nil // all others, such as @import, @font-face and @namespace
 }
 
-// keyframes keeps the keyframes of @keyframes whose declarations are allowed and refer to nothing.
-func (s *sheet) keyframes(list []token) error {
+// writeKeyframes appends the keyframes of an @keyframes rule to s.text, with their allowed
+// declarations. It leaves out a keyframe without any, and one that refers to an element of the
+// document, like url(#id).
+func (s *sheet) writeKeyframes(list []token) error {
 	for len(list) > 0 {
 		prelude, body, rest, closed := nextRule(list)
 		list = rest
