@@ -16,9 +16,9 @@ func keyUsageCommand() *cobra.Command {
 	cmd := adminCommand(&cobra.Command{
 		Use:   "usage [PRODUCT [NAME]]",
 		Short: "Show what keys used: requests, bytes, units, streams and addresses",
-		Long: `Show what keys used: requests, refused requests, bytes, units, and the most streams and addresses at one time. Figures are some ten seconds old.
+		Long: `Show what keys used: requests, refused requests, bytes, units, and the most streams and addresses at one time. The figures are some ten seconds behind.
 
---by tells rows apart by key, method, and one of minute, hour and day, in that order of your naming.`,
+--by says what gets a row of its own: each key, each method, and one of each minute, hour or day. Rows are sorted by them in the order in which you name them.`,
 		Example: `  mintlake keys usage                           # of the last day, by key
   mintlake keys usage rpc alice --by day,method --from 30d
   mintlake keys usage --from 2027-01-01T00:00:00Z --to 2027-02-01T00:00:00Z --json`,
@@ -40,9 +40,9 @@ func keyUsageCommand() *cobra.Command {
 		query.Set("by", strings.Join(by, ","))
 		return ask(cmd, c, http.MethodGet, "/usage?"+query.Encode(), nil, adminapi.ShowUsage)
 	})
-	cmd.Flags().StringVar(&from, "from", "1d", "since then: a time like 2027-01-31T00:00:00Z, or how long ago, like 30d")
-	cmd.Flags().StringVar(&to, "to", "", "until then; now, if it is left out")
-	cmd.Flags().StringVar(&method, "method", "", "of this method only")
-	cmd.Flags().StringSliceVar(&by, "by", []string{"key"}, "tell rows apart by key, method, minute, hour, day")
+	cmd.Flags().StringVar(&from, "from", "1d", "show use from then on: a time like 2027-01-31T00:00:00Z, or how long ago, like 30d")
+	cmd.Flags().StringVar(&to, "to", "", "show use before then; now, if it is left out")
+	cmd.Flags().StringVar(&method, "method", "", "show this method only")
+	cmd.Flags().StringSliceVar(&by, "by", []string{"key"}, "what gets a row of its own: key, method, and one of minute, hour, day")
 	return cmd
 }

@@ -30,9 +30,11 @@ type process struct {
 	cmd    *exec.Cmd
 }
 
-// startProcess starts the running executable as the engine's child. The child inherits listener,
-// the status pipe, lock and the life pipe as the descriptors from 3 on. report is called with each
-// of the child's reports, one at a time.
+// startProcess starts the child process in which the engine runs. The child runs the same
+// executable as this process. Its descriptors from 3 on are listener, the writing end of the status
+// pipe, lock, and the reading end of the life pipe. The child ends when this process closes the
+// other end of the life pipe, or dies. report is called with each of the child's reports, one at a
+// time.
 func startProcess(spec childSpec, listener, lock *os.File, log *slog.Logger, lines prometheus.Counter, report func(childReport)) (*process, error) {
 	text, err := json.Marshal(spec)
 	if err != nil {

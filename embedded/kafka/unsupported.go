@@ -94,8 +94,9 @@ func elementsOf(request reflect.Value, name string) []reflect.Value {
 	return elements
 }
 
-// refusedElement returns an element of a list in the answer, for one element of the request. If
-// asked is a struct, the fields with the same name are copied. Otherwise asked is a name or number,
+// refusedElement returns the element of an answer that refuses one element of the request, such as
+// a topic or a group. It has the error code, and names what was asked: if asked is a struct, its
+// fields are copied to the fields of the same name and type. Otherwise asked is a name or a number,
 // and goes into the first field of its type.
 func refusedElement(asked reflect.Value, elementType reflect.Type) reflect.Value {
 	pointer := reflect.New(elementType)
@@ -110,7 +111,7 @@ func refusedElement(asked reflect.Value, elementType reflect.Type) reflect.Value
 				break
 			}
 		}
-		// A name or number has no lists, so this only sets the error code.
+		// This sets the error code. A name or a number has no lists, as the empty struct has none.
 		refuseAll(reflect.ValueOf(struct{}{}), element)
 		return element
 	}

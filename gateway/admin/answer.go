@@ -81,7 +81,7 @@ type ChangeAnswer struct {
 	By      string    `json:"by"`
 	Product string    `json:"product"`
 	Name    string    `json:"name"`
-	// Version is the version of the key that the change was to make.
+	// Version is the key's version after the change. A void change did not reach it.
 	Version uint64 `json:"version"`
 	Change  string `json:"change"`
 	// Void is true if the change had no effect, because another change of the key came first.

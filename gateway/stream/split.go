@@ -232,8 +232,9 @@ func (p *peeked) Read(b []byte) (n int, err error) {
 	return n, err
 }
 
-// RemoteAddr implements net.Conn. The address of a refused connection carries the reason. A
-// connection within TLS has the address of the connection around it, reason included.
+// RemoteAddr implements net.Conn. The address of a refused connection carries the reason of the
+// refusal. A TLS connection has two peeked, one for the encrypted and one for the decrypted bytes.
+// The second takes its address from the first, so it has the reason, too.
 func (p *peeked) RemoteAddr() net.Addr {
 	if p.refused != nil {
 		return refusedAddr{p.Conn.RemoteAddr(), p.refused}

@@ -85,8 +85,8 @@ func (c *session) perform(in *message.Call) error {
 	case "slotSubscribe":
 		return c.subscribe(in, &subscription{kind: kindSlot})
 	case "rootSubscribe":
-		if !c.server.knows(finalized) {
-			return errNoUpstream
+		if !c.server.learns(finalized) {
+			return errNeverNotified
 		}
 		return c.subscribe(in, &subscription{kind: kindRoot})
 	case "accountSubscribe", "programSubscribe", "logsSubscribe":
@@ -135,11 +135,11 @@ func limitReached(err error) error {
 	return refusal(message.CodeInternal, "Internal Error: Subscription refused. Node subscription limit reached: "+err.Error())
 }
 
-// errNoUpstream refuses a subscription that could never be notified.
-var errNoUpstream = refusal(message.CodeUnavailable, "finalized slots are not known here: ingest reads confirmed blocks, and no JSON-RPC server is configured (--rpc-upstream)")
+// errNeverNotified refuses a subscription that could never be notified.
+var errNeverNotified = refusal(message.CodeUnavailable, "finalized slots are not known here: ingest reads confirmed blocks, and no JSON-RPC server is configured (--rpc-upstream)")
 
-// knows returns whether the server learns when a block reaches a commitment.
-func (s *Server) knows(l level) bool { return l <= s.fed || s.deps.RPC != nil }
+// learns returns whether the server learns when a block reaches a commitment.
+func (s *Server) learns(l level) bool { return l <= s.fed || s.deps.RPC != nil }
 
 // signatureParams reads the params of signatureSubscribe.
 func (c *session) signatureParams(params []json.RawMessage) (*subscription, error) {
@@ -169,8 +169,8 @@ func (c *session) signatureParams(params []json.RawMessage) (*subscription, erro
 			return nil, refusal(message.CodeInvalidParams, "Invalid params: commitment must be processed, confirmed or finalized")
 		}
 	}
-	if !c.server.knows(sub.want) {
-		return nil, errNoUpstream
+	if !c.server.learns(sub.want) {
+		return nil, errNeverNotified
 	}
 	return sub, nil
 }

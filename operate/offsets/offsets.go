@@ -95,7 +95,7 @@ func Reset(ctx context.Context, admin *kafka.Admin, from string, out io.Writer) 
 		if err != nil {
 			return err
 		}
-		if goals, err = check(ctx, admin, noted, out); err != nil {
+		if goals, err = goalsOf(ctx, admin, noted, out); err != nil {
 			return fmt.Errorf("%s: %w", from, err)
 		}
 	}
@@ -141,9 +141,10 @@ func read(name string) (*savedOffsets, error) {
 // beginInstead is the end of an error: it tells what to do if the offsets of a file cannot be used.
 const beginInstead = "; with --first the tables' readers begin at the log's first record, which is always right"
 
-// check returns the offsets in the file by group, after it has checked that they are of this
-// cluster.
-func check(ctx context.Context, admin *kafka.Admin, noted *savedOffsets, out io.Writer) (map[string]map[kafka.TopicPartition]int64, error) {
+// goalsOf returns, by group, the offsets to which the groups are to be set: those of the file, or the
+// first record that is left where the record of an offset has expired. It is an error if the file
+// is of another Kafka cluster. out is told which records have expired.
+func goalsOf(ctx context.Context, admin *kafka.Admin, noted *savedOffsets, out io.Writer) (map[string]map[kafka.TopicPartition]int64, error) {
 	id, err := admin.ClusterID(ctx)
 	if err != nil {
 		return nil, err
@@ -151,7 +152,7 @@ func check(ctx context.Context, admin *kafka.Admin, noted *savedOffsets, out io.
 	if id != noted.ClusterID {
 		return nil, fmt.Errorf("the offsets are of the Kafka cluster %q, this one is %q%s", noted.ClusterID, id, beginInstead)
 	}
-	goals := map[string]map[kafka.TopicPartition]int64{}
+	byGroup := map[string]map[kafka.TopicPartition]int64{}
 	for _, group := range tables.Groups() {
 		ends, err := admin.EndOffsets(ctx, group.Topics)
 		if err != nil {
@@ -161,11 +162,11 @@ func check(ctx context.Context, admin *kafka.Admin, noted *savedOffsets, out io.
 		if err != nil {
 			return nil, err
 		}
-		if goals[group.Name], err = goalOf(noted.Groups[group.Name], starts, ends, out); err != nil {
+		if byGroup[group.Name], err = goalOf(noted.Groups[group.Name], starts, ends, out); err != nil {
 			return nil, fmt.Errorf("%s: %w%s", group.Name, err, beginInstead)
 		}
 	}
-	return goals, nil
+	return byGroup, nil
 }
 
 // goalOf checks and returns the offsets of one group. A partition that the group had not read yet

@@ -189,8 +189,9 @@ func (c *Checker) Watch(ctx context.Context, servers []Server, every, patience t
 	return nil
 }
 
-// ask asks one server and checks its hash. keep is false if the server does not answer the
-// question.
+// ask asks one server for its genesis hash and checks it. keep says whether the server is asked
+// again later: it is false if the server refuses to tell its hash. One that is late, or that fails
+// for the moment, is kept.
 func (c *Checker) ask(ctx context.Context, server Server, patience time.Duration) (keep bool, err error) {
 	attempt, cancel := context.WithTimeout(ctx, patience)
 	hash, err := server.Ask(attempt)

@@ -22,8 +22,9 @@ const (
 
 // filler is what a Feed knows of its listing of all pools.
 type filler struct {
-	// from is the slot where the state began for which venues are listed; 0 for none. left are the
-	// venues that are not listed yet.
+	// from is the slot at which the present state began; 0 before the first listing. After a gap of
+	// the stream another state begins, and all venues are listed again. left are the venues that
+	// have not been listed since from.
 	from uint64
 	left venue.List
 	// busy says that listings run, which stop ends. began is when the last listings began, due when
