@@ -109,7 +109,8 @@ func (c *Checker) first(ctx context.Context, batch []*noted) error {
 		r, err = c.read(ctx, others[0], batch)
 	}
 	for i, n := range batch {
-		if err != nil || r.slot < n.slot { // nobody answered, or the other upstream has not reached the slot
+		// Nobody answered, or the other upstream has not reached the slot.
+		if err != nil || r.slot < n.slot {
 			c.again(n)
 			continue
 		}
@@ -180,7 +181,8 @@ func rank(one *upstream, n *noted) int {
 func (c *Checker) decide(ctx context.Context, n *noted, says []said) error {
 	truth, whole, found := agreement(says)
 	if own := c.upstreams.named(n.upstream); !found && len(says) == 1 && c.upstreams.isOut(own) {
-		truth, whole, found = says[0], true, true // the upstream is left out as a liar, and only one other answered
+		// The upstream is left out as a liar, and only one other answered.
+		truth, whole, found = says[0], true, true
 	}
 	n.contradicted = c.accuse(n.mint, says) || n.contradicted
 	switch {

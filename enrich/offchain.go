@@ -288,7 +288,8 @@ func (s *offchainStage) mark(j *job) fetchMark {
 func (s *offchainStage) answered(j *job) bool {
 	now, digest := s.e.now(), digestOf(j.uri)
 	if j.request.GetReason() == eventspb.RequestReason_REQUEST_REASON_RETRACTED {
-		s.fetched.Remove(j.mint) // its slot may be above all later ones, and succeed keeps the highest
+		// Its slot may be above all later ones, and succeed keeps the highest.
+		s.fetched.Remove(j.mint)
 	}
 	if mark, ok := s.fetched.Get(j.mint); ok && mark.uri == digest && mark.slot >= j.slot && now.Sub(mark.at) < offchainTTL {
 		s.e.metrics.dedup.WithLabelValues(dedupOffchain).Inc()

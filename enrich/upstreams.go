@@ -188,7 +188,8 @@ func (u *Upstreams) ask(ctx context.Context, one *upstream, keys []pubkey.Key, o
 	if err == nil {
 		if impossible := u.bounds.Read(one.Name, slot); impossible != nil {
 			err = fmt.Errorf("getMultipleAccounts: %w: %w", solana.ErrMalformed, impossible)
-			if !errors.Is(impossible, bounds.ErrAhead) { // else the other upstreams may all be behind
+			// If the claim is only ahead of the others, these may all be behind.
+			if !errors.Is(impossible, bounds.ErrAhead) {
 				u.lied(one, "it said that it had reached a slot that no chain can have reached")
 			}
 		}

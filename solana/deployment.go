@@ -45,9 +45,9 @@ func ProgramDataAddress(program pubkey.Key) (address pubkey.Key, ok bool) {
 	return tokenaccount.Derive(LoaderUpgradeable, program[:])
 }
 
-// DeploymentOf returns the deployment of a program. dataAddress is the program's ProgramDataAddress.
-// account is the account at program, and data the account at dataAddress; each is nil if it does
-// not exist. The first DeploymentDataSize bytes of each account are enough.
+// DeploymentOf returns the deployment of a program. dataAddress is the program's
+// ProgramDataAddress. account is the account at program, and data the account at dataAddress; each
+// is nil if it does not exist. The first DeploymentDataSize bytes of each account are enough.
 func DeploymentOf(program, dataAddress pubkey.Key, account, data *Account) Deployment {
 	switch {
 	case account == nil:

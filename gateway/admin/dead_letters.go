@@ -14,8 +14,8 @@ import (
 
 // DeadLetters lists and replays dead letters. *deadletter.Store implements it.
 type DeadLetters interface {
-	// List returns the newest dead letters, at most perPartition from each partition of their topic.
-	// They are sorted by age, the oldest first.
+	// List returns the newest dead letters, at most perPartition from each partition of their
+	// topic. They are sorted by age, the oldest first.
 	List(ctx context.Context, perPartition int64) ([]deadletter.Letter, error)
 	// Replay writes the record that a dead letter is about to its topic again. partition and offset
 	// are those of the dead letter.

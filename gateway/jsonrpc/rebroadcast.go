@@ -21,9 +21,9 @@ import (
 )
 
 const (
-	// RebroadcastHeader, if true, asks to send the request's transactions again until they are
-	// confirmed or expired. The answer to a single sendTransaction has this header, too, with one
-	// of the outcomes below.
+	// RebroadcastHeader asks, if it is true, to send the request's transactions again until they
+	// are confirmed or expired. The answer to a single sendTransaction has this header, too, with
+	// one of the outcomes below.
 	RebroadcastHeader = "X-Mintlake-Rebroadcast"
 	// maxRebroadcasts and rebroadcastsPerKey bound the transactions that are sent again.
 	maxRebroadcasts    = 512

@@ -101,7 +101,7 @@ func (g *Gateway) forwardSend(ctx context.Context, t *task) (*answer, error) {
 		}
 	}
 	s.leave(0, false)
-	return s.end(ctx)
+	return s.end()
 }
 
 // launch sends the transaction to the next upstream. The attempt does not end with the client's
@@ -151,7 +151,7 @@ func (s *sending) judge(ctx context.Context, o *outcome) *answer {
 }
 
 // end returns what the client gets if no upstream accepted the transaction.
-func (s *sending) end(ctx context.Context) (*answer, error) {
+func (s *sending) end() (*answer, error) {
 	if s.lost {
 		return nil, s.unknown()
 	}

@@ -196,8 +196,8 @@ func (r *replay) fetch(ctx context.Context) ([]*logRecord, error) {
 	if r.reader, err = r.server.readers.move(ctx, r.reader, r.next, r.sub.key); err != nil {
 		return nil, err
 	}
-	// The new reader may have dropped the record at r.next already. So nothing is read from it here:
-	// the caller calls fetch again, which may change the reader once more.
+	// The new reader may have dropped the record at r.next already. So nothing is read from it
+	// here: the caller calls fetch again, which may change the reader once more.
 	return nil, nil
 }
 

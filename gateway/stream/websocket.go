@@ -79,8 +79,8 @@ type session struct {
 }
 
 // reply is the answer to a message. latest is the number of the client's latest subscription when
-// the answer was made. A client that has the answer knows the ids of all subscriptions up to latest,
-// so deliveries of these may follow.
+// the answer was made. A client that has the answer knows the ids of all subscriptions up to
+// latest, so deliveries of these may follow.
 type reply struct {
 	text   []byte
 	latest uint64

@@ -56,8 +56,8 @@ func (p Paint) Text(style Style, text string) string {
 	return "\x1b[" + string(style) + "m" + text + "\x1b[0m"
 }
 
-// Clean makes foreign text safe for one line of a terminal, and for a language model. It removes all
-// characters but letters, marks, numbers, punctuation, symbols and blanks: for example escape
+// Clean makes foreign text safe for one line of a terminal, and for a language model. It removes
+// all characters but letters, marks, numbers, punctuation, symbols and blanks: for example escape
 // sequences and direction marks. It also removes letters and marks that cannot be seen: with
 // variation selectors a text can carry any bytes behind a reader's back.
 func Clean(text string) string {

@@ -141,9 +141,9 @@ func read(name string) (*savedOffsets, error) {
 // beginInstead is the end of an error: it tells what to do if the offsets of a file cannot be used.
 const beginInstead = "; with --first the tables' readers begin at the log's first record, which is always right"
 
-// goalsOf returns, by group, the offsets to which the groups are to be set: those of the file, or the
-// first record that is left where the record of an offset has expired. It is an error if the file
-// is of another Kafka cluster. out is told which records have expired.
+// goalsOf returns, by group, the offsets to which the groups are to be set: those of the file, or
+// the first record that is left where the record of an offset has expired. It is an error if the
+// file is of another Kafka cluster. out is told which records have expired.
 func goalsOf(ctx context.Context, admin *kafka.Admin, noted *savedOffsets, out io.Writer) (map[string]map[kafka.TopicPartition]int64, error) {
 	id, err := admin.ClusterID(ctx)
 	if err != nil {

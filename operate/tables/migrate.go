@@ -72,8 +72,9 @@ func (t *Tables) Migrate(ctx context.Context) error {
 	return usage.NewClickHouse(t.Conn, schema.Database).Check(ctx)
 }
 
-// MigrateDatabase creates a database with all tables, or brings its tables to the newest version, in
-// the whole cluster. It returns the names of the migrations that it applied, also beside an error.
+// MigrateDatabase creates a database with all tables, or brings its tables to the newest version,
+// in the whole cluster. It returns the names of the migrations that it applied, also beside an
+// error.
 func (t *Tables) MigrateDatabase(ctx context.Context, database string) (applied []string, err error) {
 	files, err := fs.Sub(schema.Migrations, "migrations")
 	if err != nil {

@@ -70,7 +70,8 @@ func (x *Inverted) search(p *plan, v *version) (result Result) {
 	switch {
 	case limit == 0:
 	case p.query.Sort == SortMint:
-		offset, size = 0, limit+1 // one hit more than the page has: it shows whether there is a next page
+		// One hit more than the page has: it shows whether there is a next page.
+		offset, size = 0, limit+1
 	case offset < v.live:
 		size = min(offset+limit, v.live)
 	}

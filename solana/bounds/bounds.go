@@ -182,8 +182,9 @@ func ceiling(from landmark, now time.Time) uint64 {
 	return from.slot + slottime.Slots(now.Sub(from.at)+skew, slottime.Min)
 }
 
-// Slot returns an error for a slot above Ceiling. It has no lower bound, so it is for slots that may
-// be old: those of slot statuses and accounts that a stream sends, and those in clients' requests.
+// Slot returns an error for a slot above Ceiling. It has no lower bound, so it is for slots that
+// may be old: those of slot statuses and accounts that a stream sends, and those in clients'
+// requests.
 func (b *Bounds) Slot(slot uint64) error {
 	if limit := b.Ceiling(); slot > limit {
 		return b.refuse(claimSlot, "slot %d: the chain cannot be past %d by now", slot, limit)

@@ -102,7 +102,8 @@ func (f *Feed) list(p pair, minSlot uint64) {
 		for _, pool := range pools {
 			f.fold.Listed(pool.address, pool.account)
 		}
-		if now, _ := f.fold.Listable(p.a, p.b); now <= minSlot { // else the state was reset meanwhile
+		// If the state now begins later, it was reset meanwhile.
+		if now, _ := f.fold.Listable(p.a, p.b); now <= minSlot {
 			f.fold.Complete(p.a, p.b)
 		}
 	})
