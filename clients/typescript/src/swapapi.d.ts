@@ -670,7 +670,7 @@ export interface operations {
                 format?: components["schemas"]["AnswerFormat"];
                 /** @description No route over a second token. */
                 only_direct?: boolean;
-                /** @description No route over a second token but SOL and USDC. */
+                /** @description No route over another token than the hubs (`swap.hubs`). */
                 only_hubs?: boolean;
                 /**
                  * @description Only these venues: names or labels, also separated by commas.
@@ -781,7 +781,7 @@ export interface operations {
                 format?: components["schemas"]["AnswerFormat"];
                 /** @description No route over a second token. */
                 only_direct?: boolean;
-                /** @description No route over a second token but SOL and USDC. */
+                /** @description No route over another token than the hubs (`swap.hubs`). */
                 only_hubs?: boolean;
                 /**
                  * @description Only these venues: names or labels, also separated by commas.
@@ -968,7 +968,7 @@ export interface operations {
                 format?: components["schemas"]["AnswerFormat"];
                 /** @description No route over a second token. */
                 only_direct?: boolean;
-                /** @description No route over a second token but SOL and USDC. */
+                /** @description No route over another token than the hubs (`swap.hubs`). */
                 only_hubs?: boolean;
                 /**
                  * @description Only these venues: names or labels, also separated by commas.
