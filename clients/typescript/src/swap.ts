@@ -76,7 +76,7 @@ export class MintlakeSwap {
     return this.#http.json("/api/v2/venues", {}, { signal: signal ?? null });
   }
 
-  /** GET /api/v2/pools: of a token with SOL and USDC, or with another one. */
+  /** GET /api/v2/pools: of a token with the hubs, or with another one. */
   pools(query: Query<"listPools">, signal?: AbortSignal): Promise<SwapPoolsResponse> {
     return this.#http.json("/api/v2/pools", query, { signal: signal ?? null });
   }

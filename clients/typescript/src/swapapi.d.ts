@@ -1174,7 +1174,7 @@ export interface operations {
                 /** @example So11111111111111111111111111111111111111112 */
                 mint: components["schemas"]["Key"];
                 /**
-                 * @description The other mint of the pools; without it SOL and USDC. Empty is none.
+                 * @description The other mint of the pools; without it the hubs (`swap.hubs`). Empty is none.
                  * @example EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v
                  */
                 with?: string;
