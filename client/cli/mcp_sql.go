@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"regexp"
 	"strings"
 	"time"
 
@@ -109,16 +110,10 @@ func (s *sqlServer) addSQL(server *mcp.Server) {
 		})
 }
 
-// cleanRows cleans an answer in any of ClickHouse's formats of text: see terminal.Clean. Lines and
-// tabs stay, since they separate rows and columns.
+// columnText is what stands between the line breaks and tabs that separate rows and columns.
+var columnText = regexp.MustCompile(`[^\n\t]+`)
+
+// cleanRows cleans an answer in any of ClickHouse's formats of text: see terminal.Clean.
 func cleanRows(answer []byte) []byte {
-	lines := strings.Split(string(answer), "\n")
-	for i, line := range lines {
-		columns := strings.Split(line, "\t")
-		for j, column := range columns {
-			columns[j] = terminal.Clean(column)
-		}
-		lines[i] = strings.Join(columns, "\t")
-	}
-	return []byte(strings.Join(lines, "\n"))
+	return columnText.ReplaceAllFunc(answer, func(text []byte) []byte { return []byte(terminal.Clean(string(text))) })
 }

@@ -1,7 +1,6 @@
 package clickhouse_test
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/internal/clickhouse"
@@ -21,40 +19,15 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(chtest.Main(m)) }
 
-// recorder keeps the statements of migrations instead of running them.
-type recorder struct {
-	driver.Conn
-	statements []string
-}
-
-func (r *recorder) Exec(_ context.Context, query string, _ ...any) error {
-	r.statements = append(r.statements, query)
-	return nil
-}
-
-func (r *recorder) Select(context.Context, any, string, ...any) error { return nil }
-
-func (r *recorder) PrepareBatch(context.Context, string, ...driver.PrepareBatchOption) (driver.Batch, error) {
-	return recorded{}, nil
-}
-
-// recorded is a batch that goes nowhere.
-type recorded struct{ driver.Batch }
-
-func (recorded) Append(...any) error { return nil }
-func (recorded) Send() error         { return nil }
-func (recorded) Abort() error        { return nil }
-func (recorded) Close() error        { return nil }
-
 // statements are what the migrations send to a cluster of this name, or to one machine.
 func statements(t *testing.T, cluster string) []string {
 	t.Helper()
 	files, err := fs.Sub(schema.Migrations, "migrations")
 	require.NoError(t, err)
-	r := &recorder{}
+	r := &chtest.Recorder{}
 	_, err = clickhouse.Migrate(t.Context(), r, files, clickhouse.Options{Database: schema.Database, Cluster: cluster, Sharding: schema.Sharding()})
 	require.NoError(t, err)
-	return r.statements
+	return r.Statements
 }
 
 // TestClusterDDLIsParsed has ClickHouse parse each statement of the cluster's form. They are parsed
@@ -158,11 +131,11 @@ func TestDDLOfOneMachineStays(t *testing.T) {
 	require.NoError(t, err)
 	names, err := fs.Glob(files, "*.sql")
 	require.NoError(t, err)
-	r := &recorder{}
+	r := &chtest.Recorder{}
 	first := firstFiles{files, names[:migrations]}
 	_, err = clickhouse.Migrate(t.Context(), r, first, clickhouse.Options{Database: schema.Database, Sharding: schema.Sharding()})
 	require.NoError(t, err)
-	for _, statement := range r.statements {
+	for _, statement := range r.Statements {
 		fmt.Fprintln(&text, statement)
 	}
 	require.NotContains(t, text.String(), "Distributed")
