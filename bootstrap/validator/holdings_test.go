@@ -53,7 +53,7 @@ func TestBalancesOfFollowedMints(t *testing.T) {
 	for {
 		loader, err := validator.New(cfg, validator.Deps{Producer: out, Follow: follow})
 		require.NoError(t, err)
-		loader.Tune(500, time.Hour)
+		loader.Tune(2, time.Hour)
 		summary, err := loader.Run(t.Context())
 		if err == nil {
 			require.EqualValues(t, len(want), summary.Holdings)

@@ -15,7 +15,7 @@ type step struct{ from, to int64 }
 // that projects them.
 var (
 	stepRead    = step{0, 450}
-	stepSort    = step{450, 480}
+	stepCompare = step{450, 480}
 	stepTakeOff = step{480, 560}
 	stepWrite   = step{560, 950}
 	stepHold    = step{950, 1000}

@@ -108,7 +108,7 @@ func (l *Loader) take(w *worker, rank uint32, chunk *archive.Chunk) error {
 	w.entries, w.facts, w.held = w.entries[:0], w.facts[:0], w.held[:0]
 	facts, held := int64(0), int64(0)
 	for place, account := range chunk.Accounts() {
-		w.entries = append(w.entries, entryOf(&account.Address, rank, place, account.Lamports == 0))
+		w.entries = append(w.entries, entry{account.Address, versionOf(rank, place, account.Lamports == 0)})
 		if account.Lamports == 0 {
 			continue
 		}
@@ -173,28 +173,28 @@ func (l *Loader) checkpoint(workers []*worker) error {
 		return err
 	}
 	sum := l.sum.Bytes()
-	l.state.Sum, l.state.Runs = sum[:], l.spill.runs
+	l.state.Sum, l.state.SpillBytes = sum[:], l.spill.bytes
 	l.state.StagedBytes, l.state.StagedFacts = l.stage.bytes, l.stage.facts
 	l.state.HeldBytes, l.state.HeldAccounts = l.held.bytes, l.held.facts
 	return l.file.Save(l.state)
 }
 
-// findReplaced sorts the spill, and returns which versions are not the newest ones.
+// findReplaced compares the versions in the spill, and returns those that are not the newest ones.
 func (l *Loader) findReplaced(ctx context.Context) (*replaced, error) {
 	r, err := newReplaced(l.state.Counts)
 	if err != nil {
 		return nil, err
 	}
-	total := l.spill.entries()
-	live, err := l.spill.merge(ctx, r.add, func(done int64) {
-		l.tell(stepSort, done, total, "sorting the accounts")
+	total := l.spill.entries
+	live, err := l.spill.compare(ctx, r.add, func(done int64) {
+		l.tell(stepCompare, done, total, "comparing the accounts")
 	})
 	if err != nil {
 		return nil, err
 	}
 	s := &l.state.Summary
 	s.Versions, s.Replaced, s.Accounts = total, r.count, live
-	s.SpillBytes, s.StagedBytes = l.spill.bytes(), l.state.StagedBytes+l.state.HeldBytes
+	s.SpillBytes, s.StagedBytes = l.spill.bytes, l.state.StagedBytes+l.state.HeldBytes
 	s.Skipped = maps.Clone(l.state.Skipped)
 	return r, nil
 }

@@ -32,15 +32,14 @@ func newReplaced(counts []uint32) (*replaced, error) {
 	return r, nil
 }
 
-func (r *replaced) add(e *entry) error {
-	if e.empty() {
-		return nil // a version without lamports has no hash in the sum, and no fact
+func (r *replaced) add(v version) {
+	if v.empty() {
+		return // a version without lamports has no hash in the sum, and no fact
 	}
-	bit := r.first[e.rank()] + int64(e.place())
+	bit := r.first[v.rank()] + int64(v.place())
 	r.bits[bit/64] |= 1 << (bit % 64)
-	r.perStorage[e.rank()]++
+	r.perStorage[v.rank()]++
 	r.count++
-	return nil
 }
 
 // has reports whether a version is replaced.

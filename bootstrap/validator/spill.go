@@ -1,160 +1,196 @@
 package validator
 
 import (
-	"bufio"
-	"cmp"
+	"crypto/rand"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"sync"
+
+	"github.com/dchest/siphash"
 
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
 
+// version is one version of an account: the rank of its storage (32 bits), its place in the
+// storage (31 bits), and whether it has no lamports (1 bit). Storages are ranked by slot, so of two
+// versions the higher one counts.
+type version uint64
+
+func versionOf(rank, place uint32, empty bool) version {
+	v := version(rank)<<32 | version(place)<<1
+	if empty {
+		v |= 1
+	}
+	return v
+}
+
+func (v version) rank() uint32  { return uint32(v >> 32) }
+func (v version) place() uint32 { return uint32(v) >> 1 }
+func (v version) empty() bool   { return v&1 == 1 }
+
 // entry is what is kept of one version of an account, to know which version is the newest.
 type entry struct {
-	// address is big endian, so that entries sort as bytes do.
-	address [4]uint64
-	// version is the rank of the storage (32 bits), the place of the account in it (31 bits), and
-	// whether it has no lamports (1 bit). Storages are ranked by slot, so of two versions the
-	// higher one counts.
-	version uint64
+	address pubkey.Key
+	version version
 }
 
-const entryBytes = 40
-
-func entryOf(address *pubkey.Key, rank, place uint32, empty bool) (e entry) {
-	for i := range e.address {
-		e.address[i] = binary.BigEndian.Uint64(address[i*8:])
-	}
-	e.version = uint64(rank)<<32 | uint64(place)<<1
-	if empty {
-		e.version |= 1
-	}
-	return e
-}
-
-func (e *entry) rank() uint32  { return uint32(e.version >> 32) }
-func (e *entry) place() uint32 { return uint32(e.version) >> 1 }
-func (e *entry) empty() bool   { return e.version&1 == 1 }
-
-func (e *entry) compare(other *entry) int {
-	for i, word := range e.address {
-		if word != other.address[i] {
-			return cmp.Compare(word, other.address[i])
-		}
-	}
-	return cmp.Compare(e.version, other.version)
-}
+const entryBytes = pubkey.Size + 8
 
 func (e *entry) append(out []byte) []byte {
-	for _, word := range e.address {
-		out = binary.BigEndian.AppendUint64(out, word)
-	}
-	return binary.BigEndian.AppendUint64(out, e.version)
+	return binary.LittleEndian.AppendUint64(append(out, e.address[:]...), uint64(e.version))
 }
 
-func (e *entry) decode(raw []byte) {
-	for i := range e.address {
-		e.address[i] = binary.BigEndian.Uint64(raw[i*8:])
-	}
-	e.version = binary.BigEndian.Uint64(raw[32:])
+func decodeEntry(raw []byte) entry {
+	return entry{pubkey.Key(raw), version(binary.LittleEndian.Uint64(raw[pubkey.Size:]))}
 }
 
-// runEntries is how many entries are sorted in memory: 80 MB, and as much again while a run is
-// written.
-const runEntries = 2_000_000
+const (
+	// spillParts is how many parts a spill has. One part of a snapshot of maxVersions takes 600 MB
+	// of memory.
+	spillParts = 1024
+	// blockEntries is how many entries of a part are gathered in memory before they are written:
+	// 64 KiB.
+	blockEntries = 1638
+	// blockHeader has the number of a block's part and of its entries.
+	blockHeader = 4 + 4
+)
 
-// spill is an external merge sort: entries are gathered in memory, sorted into runs, and written to
-// a file, one run after the other. add is safe for concurrent use, the other methods are not.
+// spillKey is the key of a spill's hash. It is secret, so that nobody can make a snapshot whose
+// accounts are all in one part of the spill. maphash would not do: a run that goes on needs the key
+// of the run before it, and maphash does not tell its key.
+type spillKey struct {
+	First  uint64 `json:"first"`
+	Second uint64 `json:"second"`
+}
+
+func newSpillKey() spillKey {
+	var key [16]byte
+	_, _ = rand.Read(key[:]) // never fails
+	return spillKey{binary.LittleEndian.Uint64(key[:]), binary.LittleEndian.Uint64(key[8:])}
+}
+
+// part returns the part of the spill that the versions of an account belong to.
+func (k spillKey) part(address *pubkey.Key) uint32 {
+	return uint32(siphash.Hash(k.First, k.Second, address[:]) % spillParts)
+}
+
+// spill has entries in a file, in blocks. A block has entries of one part, and all versions of an
+// account are in one part. add is safe for concurrent use, the other methods are not.
 type spill struct {
 	file *os.File
-	// runs are the numbers of entries of the runs in the file.
-	runs []int64
-	most int // how many entries make a run
+	key  spillKey
+	// entriesOfBlock is blockEntries; tests lower it.
+	entriesOfBlock int
 
-	mu      sync.Mutex
-	buffer  []entry
-	writing sync.WaitGroup
-	spare   []entry // the memory of the last run, to be used again
-	err     error   // of the last write; guarded by writing, as spare is
+	mu    sync.Mutex
+	parts [spillParts]spillPart
+	// bytes is the length of the file, entries how many are in it.
+	bytes, entries int64
 }
 
-// openSpill opens the file at path, and cuts it to these runs. The rest is from after the last
-// checkpoint.
-func openSpill(path string, runs []int64, most int) (*spill, error) {
+// spillPart is one part of a spill: its blocks in the file, and the block that is being filled,
+// with its header.
+type spillPart struct {
+	blocks []spillBlock
+	next   []byte
+}
+
+type spillBlock struct {
+	offset  int64 // of the first entry
+	entries int
+}
+
+// openSpill opens the file at path, and cuts it to a length in bytes. The rest is from after the
+// last checkpoint.
+func openSpill(path string, key spillKey, length int64, entriesOfBlock int) (*spill, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open the spill of accounts: %w", err)
 	}
-	s := &spill{file: file, runs: slices.Clone(runs), most: most}
-	if err := file.Truncate(s.bytes()); err != nil {
-		_ = file.Close()
-		return nil, fmt.Errorf("cut the spill of accounts: %w", err)
+	s := &spill{file: file, key: key, entriesOfBlock: entriesOfBlock}
+	err = s.findBlocks(length)
+	if err == nil {
+		err = file.Truncate(length)
 	}
-	if _, err := file.Seek(0, io.SeekEnd); err != nil {
+	if err != nil {
 		_ = file.Close()
 		return nil, fmt.Errorf("spill of accounts: %w", err)
 	}
 	return s, nil
 }
 
-func (s *spill) entries() (n int64) {
-	for _, run := range s.runs {
-		n += run
+// findBlocks finds the blocks of the file, up to a length in bytes.
+func (s *spill) findBlocks(length int64) error {
+	info, err := s.file.Stat()
+	if err != nil {
+		return err
 	}
-	return n
-}
-
-// bytes returns the length of the file.
-func (s *spill) bytes() int64 { return s.entries() * entryBytes }
-
-func (s *spill) close() {
-	s.writing.Wait()
-	_ = s.file.Close()
-}
-
-// add adds entries. It writes a run when there are enough.
-func (s *spill) add(entries []entry) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.buffer = append(s.buffer, entries...)
-	if len(s.buffer) < s.most {
-		return nil
+	if info.Size() < length {
+		return s.damaged(info.Size())
 	}
-	return s.write()
-}
-
-// write begins to write the buffer as a run, after the run before it is written.
-func (s *spill) write() error {
-	s.writing.Wait()
-	if s.err != nil || len(s.buffer) == 0 {
-		return s.err
+	var header [blockHeader]byte
+	for s.bytes < length {
+		if _, err := s.file.ReadAt(header[:], s.bytes); err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		part, entries := binary.LittleEndian.Uint32(header[:]), int64(binary.LittleEndian.Uint32(header[4:]))
+		if part >= spillParts || entries == 0 || entries > int64(s.entriesOfBlock) || s.bytes+blockHeader+entries*entryBytes > length {
+			return s.damaged(s.bytes)
+		}
+		s.noteBlock(&s.parts[part], int(entries))
 	}
-	run := s.buffer
-	s.buffer, s.spare = s.spare[:0], nil
-	s.runs = append(s.runs, int64(len(run)))
-	s.writing.Go(func() {
-		s.err = writeRun(s.file, run)
-		s.spare = run
-	})
 	return nil
 }
 
-func writeRun(file *os.File, run []entry) error {
-	slices.SortFunc(run, func(a, b entry) int { return a.compare(&b) })
-	out := bufio.NewWriterSize(file, 1<<20)
-	var line [entryBytes]byte
-	for i := range run {
-		if _, err := out.Write(run[i].append(line[:0])); err != nil {
-			return fmt.Errorf("write the spill of accounts: %w", err)
+func (s *spill) damaged(at int64) error {
+	return fmt.Errorf("%s is damaged at byte %d: begin anew with --restart", s.file.Name(), at)
+}
+
+// noteBlock notes a block at the end of the file.
+func (s *spill) noteBlock(part *spillPart, entries int) {
+	part.blocks = append(part.blocks, spillBlock{s.bytes + blockHeader, entries})
+	s.bytes += blockHeader + int64(entries)*entryBytes
+	s.entries += int64(entries)
+}
+
+func (s *spill) close() { _ = s.file.Close() }
+
+// add adds entries. It writes the blocks that are full.
+func (s *spill) add(entries []entry) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range entries {
+		number := s.key.part(&entries[i].address)
+		part := &s.parts[number]
+		if part.next == nil {
+			part.next = make([]byte, blockHeader, blockHeader+s.entriesOfBlock*entryBytes)
+			binary.LittleEndian.PutUint32(part.next, number)
+		}
+		part.next = entries[i].append(part.next)
+		if len(part.next) == cap(part.next) {
+			if err := s.write(part); err != nil {
+				return err
+			}
 		}
 	}
-	if err := out.Flush(); err != nil {
+	return nil
+}
+
+// write writes the block of a part that is being filled.
+func (s *spill) write(part *spillPart) error {
+	entries := len(part.next) / entryBytes
+	if entries == 0 {
+		return nil
+	}
+	binary.LittleEndian.PutUint32(part.next[4:], uint32(entries))
+	if _, err := s.file.WriteAt(part.next, s.bytes); err != nil {
 		return fmt.Errorf("write the spill of accounts: %w", err)
 	}
+	s.noteBlock(part, entries)
+	part.next = part.next[:blockHeader]
 	return nil
 }
 
@@ -162,12 +198,10 @@ func writeRun(file *os.File, run []entry) error {
 func (s *spill) flush() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.write(); err != nil {
-		return err
-	}
-	s.writing.Wait()
-	if s.err != nil {
-		return s.err
+	for i := range s.parts {
+		if err := s.write(&s.parts[i]); err != nil {
+			return err
+		}
 	}
 	if err := s.file.Sync(); err != nil {
 		return fmt.Errorf("sync the spill of accounts: %w", err)

@@ -6,8 +6,8 @@ import (
 	"github.com/mintlake/mintlake/bootstrap"
 )
 
-// stateFormat is the version of the progress file.
-const stateFormat = 1
+// stateFormat is the version of the progress file. With format 1 the spill was sorted.
+const stateFormat = 2
 
 // Phases of a run.
 const (
@@ -31,8 +31,9 @@ type state struct {
 	Log        string `json:"log,omitempty"`
 	// Counts are the accounts of each storage that was read, by rank.
 	Counts []uint32 `json:"counts"`
-	// Runs are the numbers of entries of the spill's runs.
-	Runs []int64 `json:"runs"`
+	// SpillKey is the key of the spill's hash, SpillBytes how long the spill is.
+	SpillKey   spillKey `json:"spill_key"`
+	SpillBytes int64    `json:"spill_bytes"`
 	// StagedBytes and StagedFacts are how many bytes and facts are staged.
 	StagedBytes int64 `json:"staged_bytes"`
 	StagedFacts int64 `json:"staged_facts"`
@@ -74,14 +75,14 @@ func loadState(cfg *Config, balances bool, file *bootstrap.StateFile, names []st
 	if !found {
 		s = &state{
 			Format: stateFormat, Phase: phaseRead, SkipHash: cfg.SkipHash, Balances: balances, ExpectHash: cfg.ExpectHash, Log: cfg.Log,
-			Skipped: map[string]int64{}, Archives: make([]archiveState, len(names)),
+			Skipped: map[string]int64{}, SpillKey: newSpillKey(), Archives: make([]archiveState, len(names)),
 		}
 		for i, name := range names {
 			s.Archives[i].Name = name
 		}
 		return s, nil
 	}
-	if s.Format != stateFormat {
+	if s.Format != stateFormat && s.Phase != phaseDone {
 		return nil, fmt.Errorf("progress in %s is of format %d, this binary writes %d: begin anew with --restart", file.Path(), s.Format, stateFormat)
 	}
 	if err := file.CheckLog(s.Log, cfg.Log); err != nil {

@@ -6,9 +6,9 @@
 // bootstrap over RPC writes them; the token accounts of mints that are followed.
 // Guarantees: nothing is written before the whole snapshot is read and checked. Of two versions of
 // an account that of the later slot counts, and within a slot the one that stands later in its
-// storage. Memory is bounded by 2 GiB: of each version of an account 40 bytes are spilled, sorted
-// and merged on disk, and one bit is kept in memory. After a kill a run goes on after the last
-// storage, or the last fact, that the progress file counts as done.
+// storage. Memory is bounded by 2 GiB: of each version of an account 40 bytes are spilled to
+// disk and compared there part by part, and one bit is kept in memory. After a kill a run goes on
+// after the last storage, or the last fact, that the progress file counts as done.
 package validator
 
 import (
@@ -95,8 +95,8 @@ type Loader struct {
 	cfg  Config
 	deps Deps
 	file *bootstrap.StateFile
-	// runEntries and checkpointEvery are the constants of these names; tests lower them.
-	runEntries      int
+	// blockEntries and checkpointEvery are the constants of these names; tests lower them.
+	blockEntries    int
 	checkpointEvery time.Duration
 
 	state    *state
@@ -128,7 +128,7 @@ func New(cfg Config, deps Deps) (*Loader, error) {
 	if deps.Extract == nil {
 		deps.Extract = Mints
 	}
-	l := &Loader{cfg: cfg, deps: deps, file: stateFileIn(cfg.Folder), runEntries: runEntries, checkpointEvery: checkpointEvery}
+	l := &Loader{cfg: cfg, deps: deps, file: stateFileIn(cfg.Folder), blockEntries: blockEntries, checkpointEvery: checkpointEvery}
 	l.progress.Store(&bootstrap.Progress{})
 	return l, nil
 }
@@ -229,7 +229,7 @@ func (l *Loader) open(ctx context.Context) error {
 	}
 	var err error
 	if l.state, err = loadState(&l.cfg, l.deps.Follow != nil, l.file, names); err == nil {
-		l.spill, err = openSpill(filepath.Join(l.cfg.Folder, "accounts"), l.state.Runs, l.runEntries)
+		l.spill, err = openSpill(filepath.Join(l.cfg.Folder, "accounts"), l.state.SpillKey, l.state.SpillBytes, l.blockEntries)
 	}
 	if err == nil {
 		l.stage, err = openStage(filepath.Join(l.cfg.Folder, "facts"), l.state.StagedBytes, l.state.StagedFacts)
@@ -264,7 +264,7 @@ func (l *Loader) close() {
 // everything is done.
 func (l *Loader) finish() error {
 	l.state.Phase = phaseDone
-	l.state.Counts, l.state.Runs, l.state.StagedBytes, l.state.StagedFacts = nil, nil, 0, 0
+	l.state.Counts, l.state.SpillBytes, l.state.StagedBytes, l.state.StagedFacts = nil, 0, 0, 0
 	if err := l.file.Save(l.state); err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -160,7 +161,7 @@ func write(t testing.TB, s *snapshotfile.Snapshot, codec string) string {
 	return path
 }
 
-// run loads a snapshot with short runs, so that several are merged.
+// run loads a snapshot with short blocks, so that parts of the spill have several.
 func run(t testing.TB, cfg validator.Config, out *log) (validator.Summary, error) {
 	t.Helper()
 	if cfg.Folder == "" {
@@ -168,7 +169,7 @@ func run(t testing.TB, cfg validator.Config, out *log) (validator.Summary, error
 	}
 	loader, err := validator.New(cfg, validator.Deps{Producer: out})
 	require.NoError(t, err)
-	loader.Tune(500, time.Hour)
+	loader.Tune(2, time.Hour)
 	return loader.Run(t.Context())
 }
 
@@ -256,7 +257,7 @@ func TestKillsCostLittle(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		loader, err := validator.New(cfg, validator.Deps{Producer: out, Extract: stopAfter(attempt*1500+400, cancel)})
 		require.NoError(t, err)
-		loader.Tune(2000, time.Nanosecond)
+		loader.Tune(4, time.Nanosecond)
 		_, err = loader.Run(ctx)
 		read = append(read, loader.Progress().Items)
 		cancel()
@@ -274,4 +275,26 @@ func TestKillsCostLittle(t *testing.T) {
 	require.Less(t, total, int64(len(read))*9000, "what was noted is not looked at again: %v", read)
 	_, err := run(t, cfg, newLog())
 	require.ErrorIs(t, err, validator.ErrComplete)
+}
+
+// TestProgressOfAnEarlierVersion: what an earlier version has finished is complete; what it has
+// begun is refused by name, as its spill has another form.
+func TestProgressOfAnEarlierVersion(t *testing.T) {
+	w := newWorld(30, 60)
+	cfg := validator.Config{Full: write(t, w.full(snapshotfile.Agave4), "zst"), Folder: t.TempDir()}
+	_, err := run(t, cfg, newLog())
+	require.NoError(t, err)
+	path := filepath.Join(cfg.Folder, "progress.json")
+	saved, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Contains(t, string(saved), `"format":2`)
+	earlier := strings.Replace(string(saved), `"format":2`, `"format":1`, 1)
+	require.NoError(t, os.WriteFile(path, []byte(earlier), 0o600))
+	_, err = run(t, cfg, newLog())
+	require.ErrorIs(t, err, validator.ErrComplete)
+
+	begun := strings.Replace(earlier, `"phase":"done"`, `"phase":"read"`, 1)
+	require.NoError(t, os.WriteFile(path, []byte(begun), 0o600))
+	_, err = run(t, cfg, newLog())
+	require.ErrorContains(t, err, "is of format 1, this binary writes 2: begin anew with --restart")
 }
