@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
 
 	embedded "github.com/mintlake/mintlake/embedded/kafka"
 	"github.com/mintlake/mintlake/internal/kafka"
@@ -19,6 +20,7 @@ import (
 	"github.com/mintlake/mintlake/internal/testkit/kafkatest"
 	"github.com/mintlake/mintlake/schemas"
 	schema "github.com/mintlake/mintlake/schemas/clickhouse"
+	"github.com/mintlake/mintlake/schemas/eventspb"
 )
 
 // rebuildTest is a log and tables for `mintlake rebuild`.
@@ -185,6 +187,44 @@ func TestOffsetsBehindTheLogAreTold(t *testing.T) {
 	_, err := runCommand(t, append([]string{"verify"}, r.flags...)...)
 	require.ErrorContains(t, err, want)
 	require.ErrorContains(t, err, "offsets reset --first")
+	var copies uint64
+	r.query(&copies, "SELECT count() FROM system.databases WHERE name = 'mintlake_verify'")
+	require.Zero(t, copies, "a comparison that fails leaves no copy of the rows")
 	_, err = r.rebuild("--tables", "token_events_raw")
 	require.ErrorContains(t, err, want)
+}
+
+// TestRebuildDropsNoUsageUnasked: the table keeps what keys have used for longer than the topic.
+func TestRebuildDropsNoUsageUnasked(t *testing.T) {
+	brokers := kafkatest.Start(t)
+	r := newRebuildTest(t, brokers)
+	rows := func() (count uint64) {
+		r.query(&count, "SELECT count() FROM mintlake.key_usage_1m_raw")
+		return count
+	}
+	now := time.Now().UTC().Truncate(time.Minute)
+	add := func(minute time.Time) {
+		r.exec(fmt.Sprintf("INSERT INTO mintlake.key_usage_1m_raw (minute, product, key) VALUES (%d, 'rpc', 'k')", minute.Unix()))
+	}
+	add(now)
+	_, err := r.rebuild()
+	require.ErrorContains(t, err, "key_usage_1m_raw has usage of keys from "+now.Format(time.DateTime)+" on, the log (gateway.usage.v1) has none")
+
+	producer, err := kafka.NewProducer(kafka.ProducerConfig{Brokers: brokers}, kafka.Deps{})
+	require.NoError(t, err)
+	defer producer.Close()
+	value, err := proto.Marshal(&eventspb.Usage{Minute: now.Unix()})
+	require.NoError(t, err)
+	require.NoError(t, producer.Produce(t.Context(), kafka.Record{Topic: schemas.TopicGatewayUsage, Key: []byte("k"), Value: value}))
+	add(now.Add(-60 * 24 * time.Hour))
+	_, err = r.rebuild()
+	require.ErrorContains(t, err, "the log (gateway.usage.v1) from "+now.Format(time.DateTime)+" on")
+	require.EqualValues(t, 2, rows())
+	out, err := r.rebuild("--lose-history")
+	require.NoError(t, err, out)
+	require.Zero(t, rows())
+
+	add(now.Add(-time.Minute)) // of another node, whose record came later
+	out, err = r.rebuild()
+	require.NoError(t, err, out)
 }

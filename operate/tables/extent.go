@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -69,9 +70,8 @@ type extent struct {
 // ClickHouse knows a part's rows and slots without its files.
 func (t *Tables) extent(ctx context.Context, of measure) (extent, error) {
 	e := extent{measure: of}
-	var tables uint64
-	err := t.Conn.QueryRow(ctx, "SELECT count() FROM system.tables WHERE database = $1 AND name = $2", schema.Database, of.table).Scan(&tables)
-	if err == nil && tables > 0 {
+	exists, err := t.exists(ctx, of.table)
+	if err == nil && exists {
 		err = t.Conn.QueryRow(ctx, "SELECT count(), min(slot) FROM "+schema.Database+"."+of.table).Scan(&e.rows, &e.firstSlot)
 	}
 	if err != nil {
@@ -108,7 +108,7 @@ func (t *Tables) NotInLog(ctx context.Context) (lost []string, err error) {
 		}
 		begins, known := uint64(0), false
 		if e.expired {
-			if begins, known, err = t.firstSlot(ctx, of.topic); err != nil {
+			if begins, known, err = t.lowest(ctx, of.topic, slotOf); err != nil {
 				return nil, err
 			}
 		}
@@ -121,17 +121,70 @@ func (t *Tables) NotInLog(ctx context.Context) (lost []string, err error) {
 				of.table, e.rows, e.firstSlot, e.rows*e.records, of.topic, e.kept))
 		}
 	}
-	return lost, nil
+	usage, err := t.usageNotInLog(ctx)
+	return append(lost, usage...), err
 }
 
-// firstSlot reads the first record with a slot of each of a topic's partitions, and returns the
-// lowest of these slots. known is false if no record has a slot.
-func (t *Tables) firstSlot(ctx context.Context, topic string) (slot uint64, known bool, err error) {
+// usageSkew is how much earlier than the first record of gateway.usage.v1 a minute of another
+// record can be: nodes write their minutes when they can, by clocks of their own.
+const usageSkew = time.Hour
+
+// usageNotInLog is NotInLog for what API keys have used. The topic keeps it for some weeks, the
+// table for ever.
+func (t *Tables) usageNotInLog(ctx context.Context) ([]string, error) {
+	const table = "key_usage_1m_raw"
+	exists, err := t.exists(ctx, table)
+	if err != nil || !exists {
+		return nil, err
+	}
+	var rows uint64
+	var first time.Time
+	if err := t.Conn.QueryRow(ctx, "SELECT count(), min(minute) FROM "+schema.Database+"."+table).Scan(&rows, &first); err != nil {
+		return nil, fmt.Errorf("look how far %s reaches: %w", table, err)
+	}
+	if rows == 0 {
+		return nil, nil
+	}
+	minute, known, err := t.lowest(ctx, schemas.TopicGatewayUsage, minuteOf)
+	if err != nil {
+		return nil, err
+	}
+	begins := time.Unix(int64(minute), 0).UTC()
+	switch {
+	case !known:
+		return []string{fmt.Sprintf("%s has usage of keys from %s on, the log (%s) has none", table, first.Format(time.DateTime), schemas.TopicGatewayUsage)}, nil
+	case first.Before(begins.Add(-usageSkew)):
+		return []string{fmt.Sprintf("%s has usage of keys from %s on, the log (%s) from %s on", table, first.Format(time.DateTime), schemas.TopicGatewayUsage, begins.Format(time.DateTime))}, nil
+	}
+	return nil, nil
+}
+
+// minuteOf returns the minute of a record of gateway.usage.v1, in seconds; false if it has none.
+func minuteOf(record *kafka.Record) (uint64, bool) {
+	usage := new(eventspb.Usage)
+	if proto.Unmarshal(record.Value, usage) != nil || usage.GetMinute() <= 0 {
+		return 0, false
+	}
+	return uint64(usage.GetMinute()), true
+}
+
+// exists reports whether a table is there.
+func (t *Tables) exists(ctx context.Context, table string) (bool, error) {
+	var count uint64
+	if err := t.Conn.QueryRow(ctx, "SELECT count() FROM system.tables WHERE database = $1 AND name = $2", schema.Database, table).Scan(&count); err != nil {
+		return false, fmt.Errorf("look whether %s exists: %w", table, err)
+	}
+	return count > 0, nil
+}
+
+// lowest reads, from each of a topic's partitions, the first record with a place, and returns the
+// lowest of these places. known is false if no record has a place.
+func (t *Tables) lowest(ctx context.Context, topic string, place func(*kafka.Record) (uint64, bool)) (least uint64, known bool, err error) {
 	starts, ends, err := t.Bounds(ctx, topic)
 	if err != nil {
 		return 0, false, fmt.Errorf("look how far %s reaches: %w", topic, err)
 	}
-	open := maps.Clone(ends) // the partitions of which no slot was seen yet
+	open := maps.Clone(ends) // the partitions of which no place was seen yet
 	maps.DeleteFunc(open, func(tp kafka.TopicPartition, end int64) bool { return end <= starts[tp] })
 	if len(open) == 0 {
 		return 0, false, nil
@@ -139,9 +192,9 @@ func (t *Tables) firstSlot(ctx context.Context, topic string) (slot uint64, know
 	err = t.Topics("rebuild").ReadTo(ctx, []string{topic}, ends, 1000, func(records []kafka.Record) error {
 		for i := range records {
 			tp := kafka.TopicPartition{Topic: topic, Partition: records[i].Partition}
-			if at, ok := slotOf(&records[i]); ok && open[tp] > 0 {
-				if !known || at < slot {
-					slot, known = at, true
+			if at, ok := place(&records[i]); ok && open[tp] > 0 {
+				if !known || at < least {
+					least, known = at, true
 				}
 				delete(open, tp)
 			}
@@ -154,7 +207,7 @@ func (t *Tables) firstSlot(ctx context.Context, topic string) (slot uint64, know
 	if err != nil && !errors.Is(err, errSeen) {
 		return 0, false, fmt.Errorf("read the first records of %s: %w", topic, err)
 	}
-	return slot, known, nil
+	return least, known, nil
 }
 
 // errSeen ends a reading before its end.

@@ -7,6 +7,7 @@ package verify
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -63,11 +64,12 @@ func (r *Run) checkMigrated(ctx context.Context) error {
 
 // compare compares one group of tables after the other, and empties the database after each. So the
 // disk has at most one group's rows twice.
-func (r *Run) compare(ctx context.Context) ([]*verify.TableReport, error) {
+func (r *Run) compare(ctx context.Context) (reports []*verify.TableReport, err error) {
 	if err := r.create(ctx); err != nil {
 		return nil, err
 	}
-	var reports []*verify.TableReport
+	// Also after an error: a node may have no room for its own rows beside this copy.
+	defer func() { err = errors.Join(err, r.Drop(context.WithoutCancel(ctx), Database)) }()
 	for _, group := range verify.Groups() {
 		tables := group.Tables
 		if len(r.Names) > 0 {
@@ -104,7 +106,7 @@ func (r *Run) compare(ctx context.Context) ([]*verify.TableReport, error) {
 			return nil, err
 		}
 	}
-	return reports, r.Drop(context.WithoutCancel(ctx), Database)
+	return reports, nil
 }
 
 // figures returns the tables of prices and volumes that are compared together with a group's
