@@ -20,15 +20,25 @@ const (
 	quietLimit = 45 * time.Second
 )
 
+var errQuiet = fmt.Errorf("the node said nothing for %s: it stands still, or the network is gone", quietLimit)
+
 // stream sends a request for Server-Sent Events and calls read with the body of the response. The
-// connection ends when the timer quiet fires, so read must reset it.
+// connection ends with errQuiet when the timer quiet fires, so read must reset it.
 func (c *Client) stream(ctx context.Context, request *http.Request, read func(quiet *time.Timer, body io.Reader) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	request = request.WithContext(ctx)
-	request.Header.Set("Accept", "text/event-stream")
-	quiet := time.AfterFunc(quietLimit, cancel)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	quiet := time.AfterFunc(quietLimit, func() { cancel(errQuiet) })
 	defer quiet.Stop()
+	err := c.events(request.WithContext(ctx), func(body io.Reader) error { return read(quiet, body) })
+	if err != nil && errors.Is(context.Cause(ctx), errQuiet) {
+		return errQuiet
+	}
+	return err
+}
+
+// events sends a request for Server-Sent Events and calls read with the body of the response.
+func (c *Client) events(request *http.Request, read func(body io.Reader) error) error {
+	request.Header.Set("Accept", "text/event-stream")
 	response, err := c.http.Do(request)
 	if err != nil {
 		return err
@@ -40,7 +50,7 @@ func (c *Client) stream(ctx context.Context, request *http.Request, read func(qu
 	if kind := response.Header.Get("Content-Type"); !strings.HasPrefix(kind, "text/event-stream") {
 		return &handlerError{fmt.Errorf("the answer is %.60q, no event stream: this is no token API of Mintlake", kind)}
 	}
-	return read(quiet, response.Body)
+	return read(response.Body)
 }
 
 // unhurried calls handle, and stops the timer quiet meanwhile: nothing is read while handle runs,

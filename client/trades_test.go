@@ -1,10 +1,12 @@
 package client
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
@@ -38,4 +40,22 @@ func TestFollowTradesTellsEachTrade(t *testing.T) {
 	require.ErrorIs(t, c.FollowTrades(t.Context(), "a", open, func(*rest.Trade) error { return enough }), enough)
 	require.ErrorContains(t, c.FollowTrades(t.Context(), "b", open, note), "no event stream")
 	require.True(t, IsNotFound(c.FollowTrades(t.Context(), "c", open, note)))
+}
+
+// TestFollowTradesNamesASilentServer: the caller's context has not ended, so it is not blamed.
+func TestFollowTradesNamesASilentServer(t *testing.T) {
+	for _, sent := range []string{"", "event: open\ndata: {}\n\n"} {
+		synctest.Test(t, func(t *testing.T) {
+			c, err := New(Config{URL: "http://node.test", HTTP: &http.Client{Transport: &connections{events: []string{sent}}}})
+			require.NoError(t, err)
+			err = c.FollowTrades(t.Context(), "a", func() {}, func(*rest.Trade) error { return nil })
+			require.EqualError(t, err, "the node said nothing for 45s: it stands still, or the network is gone")
+			require.NotErrorIs(t, err, context.Canceled)
+		})
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	c, err := New(Config{URL: "http://node.test", HTTP: &http.Client{Transport: &connections{events: []string{""}}}})
+	require.NoError(t, err)
+	require.ErrorIs(t, c.FollowTrades(ctx, "a", func() {}, func(*rest.Trade) error { return nil }), context.Canceled)
 }

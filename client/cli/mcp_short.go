@@ -31,7 +31,7 @@ type short struct {
 	texts int
 }
 
-// cursors are members that stay as they came, because the model sends them back.
+// cursors are members of an answer itself that stay as they came, because the model sends them back.
 var cursors = []string{"next", "next_cursor"}
 
 // shorten leaves out of a JSON text what s says, members that are null, and characters that cannot
@@ -44,10 +44,18 @@ func shorten(text []byte, s short) ([]byte, error) {
 	if err := decoder.Decode(&value); err != nil {
 		return nil, fmt.Errorf("the answer cannot be read (%w): is this a token API of Mintlake?", err)
 	}
+	kept := s.value(value)
+	if answer, is := value.(map[string]any); is {
+		for _, name := range cursors {
+			if cursor, is := answer[name].(string); is {
+				kept.(map[string]any)[name] = cursor
+			}
+		}
+	}
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(s.value(value)); err != nil {
+	if err := encoder.Encode(kept); err != nil {
 		return nil, err
 	}
 	return bytes.TrimSpace(out.Bytes()), nil
@@ -73,10 +81,6 @@ func (s short) members(members map[string]any) map[string]any {
 		if value == nil || slices.Contains(s.drop, name) {
 			continue
 		}
-		if slices.Contains(cursors, name) {
-			kept[name] = value
-			continue
-		}
 		if rows, is := value.([]any); is && s.rows > 0 && len(rows) > s.rows {
 			kept[name+"_left_off"] = len(rows) - s.rows
 			value = rows[:s.rows]
@@ -94,9 +98,9 @@ func (s short) text(text string) string {
 	return string([]rune(text)[:s.texts]) + "…"
 }
 
-// page sets the answer of an operation with rows. It calls rows with limit, or with fallback if
-// limit is 0, but never with more than most. While the answer has more than maxTold bytes, it asks
-// again for half as many rows. So the answer's cursor goes on behind its last row.
+// page sets the answer of an operation with rows and a cursor. It calls rows with limit, or with
+// fallback if limit is 0, but never with more than most. While the answer has more than maxTold
+// bytes, it asks again for half as many rows. So the answer's cursor goes on behind its last row.
 func (t *told) page(limit, fallback, most int32, drop []string, rows func(limit *int32) ([]byte, error)) (*told, error) {
 	if limit <= 0 {
 		limit = fallback
@@ -113,6 +117,26 @@ func (t *told) page(limit, fallback, most int32, drop []string, rows func(limit 
 		if len(t.body) <= maxTold || limit == 1 {
 			if limit < asked {
 				t.notes = append(t.notes, map[string]any{"limit": limit, "asked": asked, "why": "an answer has at most 24 KB: go on with next, or with other bounds"})
+			}
+			return t, nil
+		}
+	}
+}
+
+// numbered sets the answer of an operation whose pages have numbers and limit rows. While the answer
+// has more than maxTold bytes, half of its rows are left off: the page of a smaller limit would have
+// other rows.
+func (t *told) numbered(limit int32, drop []string, text []byte, err error) (*told, error) {
+	if err != nil {
+		return nil, err
+	}
+	for rows := int(limit); ; rows /= 2 {
+		if t.body, err = shorten(text, short{drop: drop, rows: rows, texts: maxText}); err != nil {
+			return nil, err
+		}
+		if len(t.body) <= maxTold || rows == 1 {
+			if rows < int(limit) {
+				t.notes = append(t.notes, map[string]any{"rows": rows, "limit": limit, "why": "an answer has at most 24 KB: for all rows ask for pages of a smaller limit, from page 1 on"})
 			}
 			return t, nil
 		}

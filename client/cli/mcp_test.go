@@ -234,6 +234,38 @@ func TestMCPKeepsAnswersShort(t *testing.T) {
 	require.NoError(t, end())
 }
 
+// TestMCPPagesOfASearchHoldTheirRows: a page whose rows do not fit begins where it begins otherwise.
+func TestMCPPagesOfASearchHoldTheirRows(t *testing.T) {
+	url := serving(t, "GET /tokens", func(w http.ResponseWriter, r *http.Request) {
+		page, _ := strconv.Atoi(r.URL.Query().Get("page"))
+		limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
+		rows := make([]string, limit)
+		for i := range rows {
+			rows[i] = fmt.Sprintf(`{"mint":%q,"name":"row %d","description":%q}`, usdc, (page-1)*limit+i+1, strings.Repeat("x", 1000))
+		}
+		fmt.Fprintf(w, `{"items":[%s],"total":1000,"page":%d,"limit":%d}`, strings.Join(rows, ","), page, limit)
+	})
+	session, end := drive(t, "--url", url)
+	for _, c := range []struct {
+		page, limit int
+		first       string
+		rows        int
+	}{{2, 1000, "row 51", 50}, {3, 20, "row 41", 20}} {
+		texts, failed := callTool(t, session, "search_tokens", map[string]any{"query": "x", "page": c.page, "limit": c.limit})
+		require.False(t, failed)
+		require.LessOrEqual(t, len(texts[0]), maxTold)
+		var page struct {
+			Items []struct{ Name string }
+			Left  int `json:"items_left_off"`
+		}
+		require.NoError(t, json.Unmarshal([]byte(texts[0]), &page))
+		require.Equal(t, c.first, page.Items[0].Name)
+		require.Equal(t, c.rows, len(page.Items)+page.Left)
+		require.Equal(t, page.Left > 0, len(texts) > 1 && strings.Contains(texts[1], "pages of a smaller limit"))
+	}
+	require.NoError(t, end())
+}
+
 func TestMCPResourcesHaveTheRest(t *testing.T) {
 	node := cannedMarket(t)
 	session, end := drive(t, "--url", node.URL)
@@ -266,6 +298,9 @@ func TestShortenHidesNothingFromPeople(t *testing.T) {
 	text, err := shorten([]byte(`{"name":"a\u202eb\u200bc\ud83d\ude00\udb40\udc41","n":123456789012345678901234567890,"none":null,"rows":[1,2,3],"drop":1}`), short{drop: []string{"drop"}, rows: 2})
 	require.NoError(t, err)
 	require.Equal(t, `{"n":123456789012345678901234567890,"name":"abc😀","rows":[1,2],"rows_left_off":1}`, string(text))
+	text, err = shorten([]byte(`{"next":"a\u200b`+strings.Repeat("x", 400)+`","items":[{"next":"a\u202eb\udb40\udc41xyz"}],"next_cursor":["\u200b"]}`), short{texts: 3})
+	require.NoError(t, err)
+	require.Equal(t, "{\"items\":[{\"next\":\"abx…\"}],\"next\":\"a\u200b"+strings.Repeat("x", 400)+"\",\"next_cursor\":[\"\"]}", string(text), "a creator's member is no cursor")
 	_, err = shorten([]byte("<html>"), short{})
 	require.ErrorContains(t, err, "is this a token API")
 }

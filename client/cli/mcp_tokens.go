@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -60,12 +61,11 @@ var (
 func (a *ask) addTokens(server *mcp.Server) {
 	tool(server, "search_tokens", "Search fungible tokens of Solana. Each has evidence: canonical is the token that trades most among those that look alike, so a row with another canonical may be an impostor."+writtenByCreators,
 		func(ctx context.Context, in searchArgs) (*told, error) {
-			yes := true
-			return (&told{}).page(in.Limit, 10, 50, dropOfRow, func(limit *int32) ([]byte, error) {
-				return body(a.REST.SearchTokensWithResponse(ctx, &rest.SearchTokensParams{
-					Q: given(in.Query), Limit: limit, Page: given(in.Page), Sort: given(rest.SearchTokensParamsSort(in.Sort)), Evidence: &yes, Fields: &rowFields, Min: list(in.Min), Max: list(in.Max),
-				}))
-			})
+			yes, limit := true, min(cmp.Or(max(in.Limit, 0), 10), 50)
+			text, err := body(a.REST.SearchTokensWithResponse(ctx, &rest.SearchTokensParams{
+				Q: given(in.Query), Limit: &limit, Page: given(in.Page), Sort: given(rest.SearchTokensParamsSort(in.Sort)), Evidence: &yes, Fields: &rowFields, Min: list(in.Min), Max: list(in.Max),
+			}))
+			return (&told{}).numbered(limit, dropOfRow, text, err)
 		})
 	tool(server, "get_token", "Look up one token: metadata, supply (raw units), authorities, market (price, liquidity, volumes), and the token lists that hold it. The tag verified comes from lists only."+writtenByCreators,
 		func(ctx context.Context, in tokenArgs) (*told, error) {
