@@ -80,14 +80,27 @@ func (i *Importer) Progress() bootstrap.Progress {
 	return p
 }
 
-// ImportWritten returns how many records the progress file says are in the log; 0 if there is no
-// file.
-func ImportWritten(stateFile string) (int64, error) {
-	var state importState
-	if _, err := bootstrap.NewStateFile(stateFile).Load(&state); err != nil {
-		return 0, err
+// Written returns how many records of the snapshot the progress file says are in the log; 0 if
+// there is no file, or if it is of another snapshot.
+func (i *Importer) Written() (int64, error) {
+	_, id, err := open(i.cfg.Folder, i.cfg.Trust)
+	if err != nil {
+		return 0, fmt.Errorf("import from %s: %w", i.cfg.Folder, err)
 	}
-	return state.Records, nil
+	state, err := i.progress(id)
+	return state.Records, err
+}
+
+// progress returns how far an import of the snapshot with this id is.
+func (i *Importer) progress(id [32]byte) (importState, error) {
+	state := importState{}
+	if _, err := i.state.Load(&state); err != nil {
+		return state, err
+	}
+	if name := hex.EncodeToString(id[:]); state.Manifest != name {
+		state = importState{Manifest: name}
+	}
+	return state, nil
 }
 
 // Run verifies the whole snapshot, then writes what no earlier run has written. Errors wrap
@@ -117,12 +130,9 @@ func (i *Importer) run(ctx context.Context) (*Manifest, error) {
 	if err := v.verify(ctx); err != nil {
 		return nil, err
 	}
-	state := importState{}
-	if _, err := i.state.Load(&state); err != nil {
+	state, err := i.progress(id)
+	if err != nil {
 		return nil, err
-	}
-	if name := hex.EncodeToString(id[:]); state.Manifest != name {
-		state = importState{Manifest: name}
 	}
 	if err := i.state.CheckLog(state.Log, i.cfg.Log); err != nil {
 		return nil, err

@@ -334,6 +334,26 @@ func TestLongHistoriesTakeSeveralRecords(t *testing.T) {
 	require.Equal(t, s, out.states)
 }
 
+// TestWrittenIsOfTheSnapshot: what an import of another snapshot has written is not of this one.
+func TestWrittenIsOfTheSnapshot(t *testing.T) {
+	state := filepath.Join(t.TempDir(), "import.json")
+	written := func(folder string) int64 {
+		importer, err := snapshot.NewImporter(snapshot.ImportConfig{Folder: folder, Trust: snapshot.Trust{Insecure: true}, StateFile: state}, newLog())
+		require.NoError(t, err)
+		count, err := importer.Written()
+		require.NoError(t, err)
+		return count
+	}
+	first, second := filepath.Join(t.TempDir(), "s"), filepath.Join(t.TempDir(), "s")
+	export(t, first, nil, sample(10))
+	export(t, second, nil, sample(11))
+	require.Zero(t, written(first))
+	_, err := importInto(t, first, state, snapshot.Trust{Insecure: true}, newLog())
+	require.NoError(t, err)
+	require.Positive(t, written(first))
+	require.Zero(t, written(second))
+}
+
 // TestImportIntoAnotherLogIsRefused: progress says what is in one Kafka, not in the next. A file of
 // earlier versions names no log.
 func TestImportIntoAnotherLogIsRefused(t *testing.T) {

@@ -85,7 +85,20 @@ func TestAnswersWithoutABody(t *testing.T) {
 	require.EqualValues(t, 8, served.requests.Load())
 }
 
-// TestDamagedProgress: the progress of a run that is done is refused if it names too many archives.
+// TestProgressOfOtherArchives: the progress of a run that is done is refused if it does not name as
+// many archives as are asked for.
+func TestProgressOfOtherArchives(t *testing.T) {
+	w := newWorld(40, 160)
+	full, incremental := w.pair(snapshotfile.Agave4)
+	cfg := validator.Config{Full: write(t, full, "zst"), Folder: t.TempDir()}
+	_, err := run(t, cfg, newLog())
+	require.NoError(t, err)
+	cfg.Incremental = write(t, incremental, "zst")
+	_, err = run(t, cfg, newLog())
+	require.ErrorContains(t, err, "is of a run with other flags: go on with those, or begin anew with --restart")
+}
+
+// TestDamagedProgress: it may name any number of archives.
 func TestDamagedProgress(t *testing.T) {
 	cfg := validator.Config{Full: write(t, newWorld(40, 160).full(snapshotfile.Agave4), "zst"), Folder: t.TempDir()}
 	_, err := run(t, cfg, newLog())
@@ -101,7 +114,7 @@ func TestDamagedProgress(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(path, raw, 0o600))
 	_, err = run(t, cfg, newLog())
-	require.ErrorContains(t, err, "it is damaged: begin anew with --restart")
+	require.ErrorContains(t, err, "is of a run with other flags: go on with those, or begin anew with --restart")
 }
 
 // TestAnotherFileUnderTheSameURL: a validator that made a new snapshot meanwhile sends that one.

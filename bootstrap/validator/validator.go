@@ -195,15 +195,13 @@ func (l *Loader) complete() (Summary, bool, error) {
 	if _, err := l.file.Load(saved); err != nil || saved.Phase != phaseDone {
 		return Summary{}, false, err
 	}
-	names, wheres := []string{}, []string{l.cfg.Full, l.cfg.Incremental}
-	if len(saved.Archives) > len(wheres) {
-		return Summary{}, false, fmt.Errorf("progress in %s names %d archives, at most %d can be read: it is damaged: begin anew with --restart", l.file.Path(), len(saved.Archives), len(wheres))
-	}
-	for i, archive := range saved.Archives {
-		where := wheres[i]
-		if isURL(where) {
-			names = append(names, archive.Name)
-		} else {
+	var names []string
+	for i, where := range []string{l.cfg.Full, l.cfg.Incremental} {
+		switch {
+		case where == "":
+		case isURL(where) && i < len(saved.Archives):
+			names = append(names, saved.Archives[i].Name)
+		default:
 			names = append(names, filepath.Base(where))
 		}
 	}

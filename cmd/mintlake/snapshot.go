@@ -124,7 +124,7 @@ func importSnapshot(ctx context.Context, cfg *Config, logger *slog.Logger, read 
 		if err != nil {
 			return err
 		}
-		written, err := snapshot.ImportWritten(read.StateFile)
+		written, err := importer.Written()
 		if err != nil {
 			return err
 		}
