@@ -98,8 +98,8 @@ type side struct {
 	*Evidence
 	at    int
 	trade venue.Trade
-	// touched are the indexes of accounts whose balance the swap changed, or that belong to the
-	// pool's state.
+	// touched are the indexes of accounts whose balance the swap changed, that belong to the pool's
+	// state, or that the quote is computed from and the transaction may write.
 	touched map[byte]bool
 	// flows are the amounts that reached and left the side, by mint.
 	flows map[venue.Key]*[2]uint64
@@ -127,7 +127,10 @@ func (s *side) gather() (why string) {
 		state = slices.Concat(state, w.Near())
 	}
 	for i, key := range s.Keys {
-		if slices.Contains(state, key) {
+		// The quote reads accounts whose token balances do not show a change, such as a mint, whose
+		// supply decides pump's fees. Anybody can burn coins in the transaction of his swap.
+		_, read := s.Before[key]
+		if slices.Contains(state, key) || read && s.Writable[i] {
 			s.touched[byte(i)] = true
 		}
 	}

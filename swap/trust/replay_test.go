@@ -86,6 +86,20 @@ func (s *scene) transfer(to venue.Key) venue.Instruction {
 	return venue.Instruction{Program: swaptest.TokenProgram, Data: []byte{3}, Accounts: []venue.Meta{{Key: swaptest.Named("mine"), Writable: true}, {Key: to, Writable: true}}}
 }
 
+// names is an instruction of the token program that names one account, as a burn names the mint.
+func (s *scene) names(key venue.Key, writable bool) venue.Instruction {
+	return venue.Instruction{Program: swaptest.TokenProgram, Data: []byte{8}, Accounts: []venue.Meta{{Key: key, Writable: writable}}}
+}
+
+// TestAMintThatIsOnlyReadBesideCounts: the creation of a token account names the mint, too.
+func TestAMintThatIsOnlyReadBesideCounts(t *testing.T) {
+	s := newScene(t)
+	beside := []venue.Instruction{s.names(coin, false)}
+	r := s.run(swaptest.Ran{Beside: beside}, 0).replay()
+	require.Equal(t, matched, r.outcome, r.why)
+	require.Equal(t, mismatched, s.run(swaptest.Ran{Beside: beside}, 1).replay().outcome)
+}
+
 // TestWhatSaysNothingCountsNeitherWay: a false mismatch would stop a venue, and anybody can make
 // transactions.
 func TestWhatSaysNothingCountsNeitherWay(t *testing.T) {
@@ -96,6 +110,9 @@ func TestWhatSaysNothingCountsNeitherWay(t *testing.T) {
 		},
 		"another call names the pool": func(s *scene) *Evidence {
 			return s.run(swaptest.Ran{Beside: []venue.Instruction{s.transfer(s.pool.Pool)}}, 1)
+		},
+		"a burn of the mint beside it": func(s *scene) *Evidence {
+			return s.run(swaptest.Ran{Beside: []venue.Instruction{s.names(coin, true)}}, 1)
 		},
 		"two swaps": func(s *scene) *Evidence {
 			r := swaptest.Ran{Pool: s.pool, In: 1000}

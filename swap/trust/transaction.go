@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"strconv"
 
 	"github.com/mr-tron/base58"
@@ -25,6 +27,8 @@ type Transaction struct {
 	// transaction, by the index of the account in Keys.
 	Keys     []venue.Key
 	Lamports [2][]uint64
+	// Writable says of each of Keys whether the transaction may write the account.
+	Writable []bool
 	Tokens   [2]map[int]Tokens
 	Calls    []Invoked
 	// failed says that the transaction failed, so that it moved nothing but its fee.
@@ -50,6 +54,22 @@ type Invoked struct {
 const before, after = 0, 1
 
 var errTransaction = errors.New("malformed transaction")
+
+// setWritable sets Writable: of the first static keys as the header says, which are the keys of the
+// message, and then of the addresses from lookup tables, of which the writable ones stand first.
+func (t *Transaction) setWritable(h txwire.Header, static, loaded int) {
+	t.Writable = make([]bool, len(t.Keys))
+	for i := range t.Keys {
+		switch {
+		case i >= static:
+			t.Writable[i] = i < static+loaded
+		case i < int(h.Signers):
+			t.Writable[i] = i < int(h.Signers)-int(h.ReadonlySigners)
+		default:
+			t.Writable[i] = i < static-int(h.ReadonlyOthers)
+		}
+	}
+}
 
 // check returns an error if an index is beyond Keys, balances are missing, or a height is not set.
 func (t *Transaction) check() error {
@@ -141,11 +161,13 @@ func parseAnswer(raw json.RawMessage) (*Transaction, error) {
 	if a.BlockTime != nil {
 		t.UnixTime = *a.BlockTime
 	}
-	outer, err := t.readWire(wire)
+	header, outer, err := t.readWire(wire)
 	if err != nil {
 		return nil, err
 	}
+	static := len(t.Keys)
 	t.Keys = append(append(t.Keys, a.Meta.Loaded.Writable...), a.Meta.Loaded.Readonly...)
+	t.setWritable(header, static, len(a.Meta.Loaded.Writable))
 	var lists []inner
 	for _, l := range a.Meta.Inner {
 		list := inner{index: l.Index}
@@ -174,12 +196,12 @@ func parseAnswer(raw json.RawMessage) (*Transaction, error) {
 	return t, t.check()
 }
 
-// readWire sets the signature and the keys from a transaction in wire format, and returns its outer
-// instructions. Keys from lookup tables are not in it: parseAnswer appends them.
-func (t *Transaction) readWire(wire []byte) (outer []Invoked, err error) {
+// readWire sets the signature and the keys from a transaction in wire format, and returns its header
+// and its outer instructions. Keys from lookup tables are not in it: parseAnswer appends them.
+func (t *Transaction) readWire(wire []byte) (header txwire.Header, outer []Invoked, err error) {
 	var tx txwire.Transaction
 	if err := tx.Parse(wire); err != nil {
-		return nil, fmt.Errorf("%w: %w", errTransaction, err)
+		return header, nil, fmt.Errorf("%w: %w", errTransaction, err)
 	}
 	t.Signature = [64]byte(tx.Signatures[0]) // Parse refuses a transaction without one
 	for _, key := range tx.Keys {
@@ -188,7 +210,7 @@ func (t *Transaction) readWire(wire []byte) (outer []Invoked, err error) {
 	for _, i := range tx.Instructions {
 		outer = append(outer, Invoked{Program: int(i.Program), Accounts: i.Accounts, Data: i.Data})
 	}
-	return outer, nil
+	return tx.Header, outer, nil
 }
 
 func tokensOf(list []tokenBalance) (map[int]Tokens, error) {
@@ -222,6 +244,13 @@ func parseUpdate(u *pb.SubscribeUpdateTransaction) (*Transaction, error) {
 			t.Keys = append(t.Keys, venue.Key(key))
 		}
 	}
+	h := message.GetHeader()
+	counts := [3]uint32{h.GetNumRequiredSignatures(), h.GetNumReadonlySignedAccounts(), h.GetNumReadonlyUnsignedAccounts()}
+	if slices.Max(counts[:]) > math.MaxUint8 {
+		return nil, fmt.Errorf("%w: a header of %d", errTransaction, counts)
+	}
+	t.setWritable(txwire.Header{Signers: uint8(counts[0]), ReadonlySigners: uint8(counts[1]), ReadonlyOthers: uint8(counts[2])},
+		len(message.GetAccountKeys()), len(meta.GetLoadedWritableAddresses()))
 	var outer []Invoked
 	for _, i := range message.GetInstructions() {
 		outer = append(outer, Invoked{Program: int(i.GetProgramIdIndex()), Accounts: i.GetAccounts(), Data: i.GetData()})

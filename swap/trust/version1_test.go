@@ -62,6 +62,7 @@ func TestVersion1IsParsed(t *testing.T) {
 type said struct {
 	calls    []saidCall
 	lamports map[venue.Key][2]uint64
+	writable map[venue.Key]bool
 	tokens   [2]map[venue.Key]Tokens
 }
 
@@ -73,8 +74,9 @@ type saidCall struct {
 }
 
 func saidBy(t *Transaction) (s said) {
-	s.lamports = map[venue.Key][2]uint64{}
+	s.lamports, s.writable = map[venue.Key][2]uint64{}, map[venue.Key]bool{}
 	for i, key := range t.Keys {
+		s.writable[key] = t.Writable[i]
 		s.lamports[key] = [2]uint64{t.Lamports[before][i], t.Lamports[after][i]}
 	}
 	for when, list := range t.Tokens {
