@@ -80,7 +80,8 @@ func accountsBytes(n int, length uint64) int64 {
 // boundOf returns the most bytes that an answer to Call may have, for any parameters of the method.
 func boundOf(method string) int64 {
 	switch method {
-	case "getSlot", "getGenesisHash", "getLatestBlockhash", "getRecentPerformanceSamples", "getVersion", "getSignatureStatuses":
+	case "getSlot", "getGenesisHash", "getLatestBlockhash", "getRecentPerformanceSamples", "getVersion", "getSignatureStatuses",
+		"getEpochInfo":
 		return smallAnswer
 	case "getTransaction", "getSignaturesForAddress":
 		return transactionAnswer

@@ -163,16 +163,20 @@ func encode(method string, params []any) ([]byte, error) {
 // Call calls a method and decodes its result into result, a pointer. A *json.RawMessage gets the
 // undecoded text; nil drops the result. If the result is null or does not decode, Call asks again,
 // but a *json.RawMessage accepts any valid JSON, also null. Errors are *RPCError, *HTTPError, a
-// connection's error, ErrMalformed or the context's; see Retryable and SkippedSlot.
+// connection's error, ErrMalformed or the context's; see Retryable and SkippedSlot. Of
+// sendTransaction, the error is that of the attempt that may have sent the transaction, if one may
+// have, whatever others answered after it.
 func (c *Client) Call(ctx context.Context, method string, params []any, result any) error {
 	return c.callWithRetry(ctx, retryRule(method), method, params, boundOf(method), func(text []byte) error { return decode(text, result) })
 }
+
+const sendTransaction = "sendTransaction"
 
 // retryRule returns the function that says after which errors a method is called again. If a node
 // refuses the transaction of sendTransaction, Call returns the refusal without a retry: the caller
 // decides whether to send it again.
 func retryRule(method string) func(error) bool {
-	if method != "sendTransaction" {
+	if method != sendTransaction {
 		return Retryable
 	}
 	return func(err error) bool {
@@ -252,7 +256,10 @@ func (c *Client) retry(ctx context.Context, r request) error {
 			if err == nil {
 				return struct{}{}, nil
 			}
-			tried[e], last = true, err
+			tried[e] = true
+			if last == nil || r.method != sendTransaction || neverSent(last) {
+				last = err
+			}
 			switch {
 			case ctx.Err() != nil:
 				return struct{}{}, backoff.Permanent(ctx.Err())

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -49,7 +51,7 @@ func DocumentedCode(code int) bool {
 }
 
 // RPCError is an error in a node's response. Message is the node's text. Only UnsupportedVersion
-// reads something from it; otherwise it is only shown.
+// and TransactionRefused read something from it; otherwise it is only shown.
 type RPCError struct {
 	Code    int
 	Message string
@@ -123,6 +125,33 @@ func finalStatus(status int) bool {
 		return true
 	}
 	return false
+}
+
+// alreadyProcessed is what agave says when the chain already has a transaction (TransactionError's
+// text of AlreadyProcessed). The code is that of any preflight that failed.
+const alreadyProcessed = "already been processed"
+
+// TransactionRefused reports whether an error of sendTransaction says that the node refuses the
+// transaction, or such calls, and has not sent it. It is no refusal if the chain already has it.
+func TransactionRefused(err error) bool {
+	var rpc *RPCError
+	return errors.As(err, &rpc) && !strings.Contains(rpc.Message, alreadyProcessed) &&
+		(rpc.Code == codePreflightFailed || rpc.Code == codeSignatureRefused || final(rpc.Code))
+}
+
+// neverSent reports whether the endpoint that answered sendTransaction with this error has
+// certainly not sent the transaction.
+func neverSent(err error) bool {
+	var rpc *RPCError
+	if errors.As(err, &rpc) {
+		return TransactionRefused(err) || endpointTrouble(err)
+	}
+	var status *HTTPError
+	if errors.As(err, &status) {
+		return finalStatus(status.Status) || status.Status == http.StatusTooManyRequests
+	}
+	var connection *net.OpError
+	return errors.As(err, &connection) && connection.Op == "dial"
 }
 
 // SkippedSlot reports whether the node has no block for a slot because nobody produced one. A node

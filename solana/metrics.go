@@ -15,7 +15,7 @@ import (
 // methods is the finite set of label values; all other methods count as "other".
 var methods = map[string]bool{
 	"getSlot": true, "getBlock": true, "getBlocks": true, "getMultipleAccounts": true, "getTransaction": true,
-	"getAccountInfo": true, "getVersion": true, "getLatestBlockhash": true, "sendTransaction": true,
+	"getAccountInfo": true, "getVersion": true, "getLatestBlockhash": true, sendTransaction: true,
 }
 
 type metrics struct {
