@@ -74,17 +74,18 @@ type QuotedAmounts struct {
 
 // sendAndFollow sends a transaction and waits until it is confirmed or expired. Meanwhile it calls
 // tell with each event: sent, and status once the transaction is processed. It is an error if the
-// node refuses the transaction.
+// node refuses the transaction, and the chain does not have it.
 func (s *Server) sendAndFollow(ctx context.Context, o *sendOrder, tell func(event string, what any)) (*Sent, error) {
 	began, q := time.Now(), &o.quote
 	out := &Sent{Signature: o.signature, Err: json.RawMessage("null"), AmountIn: "0", AmountOut: "0", Quoted: QuotedAmounts{
 		decimal(q.AmountIn), decimal(q.MaxAmountIn), decimal(q.AmountOut), decimal(q.MinAmountOut),
 	}}
 	if err := s.submit(ctx, o, false); err != nil {
-		var refused *solana.RPCError
-		if errors.As(err, &refused) {
+		if s.refused(ctx, o, err) {
+			var told *solana.RPCError
+			errors.As(err, &told)
 			s.metrics.sent(o, sentRefused)
-			e := newError(fiber.StatusUnprocessableEntity, "the node refuses the transaction: %s", refused.Message)
+			e := newError(fiber.StatusUnprocessableEntity, "the node refuses the transaction: %s", told.Message)
 			e.Code = codeRefused
 			return nil, e
 		}
@@ -108,6 +109,18 @@ func (s *Server) submit(ctx context.Context, o *sendOrder, again bool) error {
 	return s.sender().Call(ctx, "sendTransaction", []any{base64.StdEncoding.EncodeToString(o.wire), options}, nil)
 }
 
+// refused returns whether an error of submit is a refusal, so that the client may sign another
+// swap. The client may have sent this one before: then the node refuses it because the chain has
+// it, or because its blockhash is over. So it is no refusal unless the chain is known not to have
+// it.
+func (s *Server) refused(ctx context.Context, o *sendOrder, err error) bool {
+	if !solana.TransactionRefused(err) {
+		return false
+	}
+	now, _, err := s.statusOf(ctx, o, true)
+	return err == nil && now == nil
+}
+
 func (s *Server) sender() Sender {
 	if s.deps.Sender != nil {
 		return s.deps.Sender
@@ -122,10 +135,38 @@ type status struct {
 	ConfirmationStatus string          `json:"confirmationStatus"`
 }
 
+// statusOf returns the status of the transaction, nil if it has none, and the slot of the view from
+// which the node answers. If history is set, the node also looks for it among older blocks than the
+// last 300.
+func (s *Server) statusOf(ctx context.Context, o *sendOrder, history bool) (now *status, slot uint64, err error) {
+	params := []any{[]string{o.signature}}
+	if history {
+		params = append(params, map[string]any{"searchTransactionHistory": true})
+	}
+	var statuses struct {
+		Context struct {
+			Slot uint64 `json:"slot"`
+		} `json:"context"`
+		Value []*status `json:"value"`
+	}
+	if err := s.deps.RPC.Call(ctx, "getSignatureStatuses", params, &statuses); err != nil {
+		return nil, 0, err
+	}
+	if len(statuses.Value) != 1 {
+		return nil, 0, fmt.Errorf("%w: %d statuses of one signature", solana.ErrMalformed, len(statuses.Value))
+	}
+	return statuses.Value[0], statuses.Context.Slot, nil
+}
+
 // follow waits for the transaction and returns what came of it.
 func (s *Server) follow(ctx context.Context, o *sendOrder, out *Sent, tell func(event string, what any)) string {
 	tick, sent, told := time.NewTicker(lookEvery), time.Now(), ""
 	defer tick.Stop()
+	// over is the first slot that was seen whose height is above the transaction's last valid one.
+	// If a view of that slot or a later one has no status of the transaction, none ever will. The
+	// view's slot counts, because the status may come from another node than the height did, and
+	// that node may be behind.
+	over := uint64(math.MaxUint64)
 	for {
 		select {
 		case <-ctx.Done():
@@ -134,20 +175,22 @@ func (s *Server) follow(ctx context.Context, o *sendOrder, out *Sent, tell func(
 			return sentUnknown
 		case <-tick.C:
 		}
-		// The height is read before the status. If the transaction has no status then, and the
-		// height is above its last valid one, it never will have one.
-		var height uint64
-		if s.deps.RPC.Call(ctx, "getBlockHeight", []any{map[string]any{"commitment": solana.Confirmed}}, &height) != nil {
+		var tip struct {
+			Slot   uint64 `json:"absoluteSlot"`
+			Height uint64 `json:"blockHeight"`
+		}
+		if s.deps.RPC.Call(ctx, "getEpochInfo", []any{map[string]any{"commitment": solana.Confirmed}}, &tip) != nil {
 			continue
 		}
-		var statuses struct {
-			Value []*status `json:"value"`
+		if tip.Height > o.quote.LastValidBlockHeight {
+			over = min(over, tip.Slot)
 		}
-		if s.deps.RPC.Call(ctx, "getSignatureStatuses", []any{[]string{o.signature}}, &statuses) != nil || len(statuses.Value) != 1 {
+		now, slot, err := s.statusOf(ctx, o, over != math.MaxUint64)
+		if err != nil {
 			continue
 		}
-		switch now := statuses.Value[0]; {
-		case now == nil && height > o.quote.LastValidBlockHeight:
+		switch {
+		case now == nil && slot >= over:
 			return sentExpired
 		case now == nil && time.Since(sent) >= resendEvery:
 			_ = s.submit(ctx, o, true) // the next look tells what came of it

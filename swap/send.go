@@ -95,8 +95,8 @@ func (s *Server) parseSend(body []byte) (*sendOrder, error) {
 	if err := answeredBy(fieldQuote, quote, reflect.TypeFor[Response]()); err != nil {
 		return nil, err
 	}
-	if json.Unmarshal(quote, &o.quote) != nil || o.quote.Txn == "" || len(o.quote.Route) == 0 || len(o.quote.Route) > maxSteps {
-		return nil, badRequest("quote must be as this API answered it, with its transaction (txn) and its route")
+	if json.Unmarshal(quote, &o.quote) != nil || o.quote.Txn == "" || o.quote.LastValidBlockHeight == 0 || len(o.quote.Route) == 0 || len(o.quote.Route) > maxSteps {
+		return nil, badRequest("quote must be as this API answered it, with its transaction (txn), its last_valid_block_height and its route")
 	}
 	for _, leg := range o.quote.Route {
 		if !s.covered[leg.Venue] {

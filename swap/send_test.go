@@ -18,6 +18,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/stretchr/testify/require"
 
+	rpcclient "github.com/mintlake/mintlake/solana"
 	"github.com/mintlake/mintlake/solana/txwire"
 	"github.com/mintlake/mintlake/swap/venue"
 	executed "github.com/mintlake/mintlake/testworld/chain"
@@ -100,10 +101,12 @@ func TestSentSwapsAreFollowed(t *testing.T) {
 	}
 	r := quote(executed.NativeMint, mint, "1000000000", "0")
 	transaction := signedBy(t, r.Txn, user)
+	lastValid := fmt.Sprintf(`block_height":%d`, r.LastValidBlockHeight)
 	for body, message := range map[string]string{
 		`{}`: "transaction is missing", `[]`: "the body must be", `{"transaction":"x"}`: "quote is missing", sendBody(t, r, "x", ""): "must be a transaction in base64",
 		sendBody(t, r, r.Txn, ""):                                                               "must be signed by " + user.PublicKey().String(),
 		sendBody(t, r, signedBy(t, r.Txn, walletOf(2)), ""):                                     "must be signed by",
+		strings.Replace(sendBody(t, r, transaction, ""), lastValid, `block_height":0`, 1):       "its last_valid_block_height",
 		sendBody(t, r, transaction, `,"payer":"x"`):                                             "there is no parameter",
 		sendBody(t, r, transaction, `,"user_account":"x"`):                                      "user_account is",
 		sendBody(t, r, transaction, `,"transaction":"x"`):                                       "transaction is given twice",
@@ -120,9 +123,11 @@ func TestSentSwapsAreFollowed(t *testing.T) {
 	stop := w.run()
 	defer stop()
 	bought := uint64(0)
+	var again, answered string
 	for _, version := range []string{"0", "1"} {
 		r := quote(executed.NativeMint, mint, "1000000000", version)
-		status, answer := post(sendBody(t, r, signedBy(t, r.Txn, user), ""))
+		again = sendBody(t, r, signedBy(t, r.Txn, user), "")
+		status, answer := post(again)
 		require.Equal(t, http.StatusOK, status, string(answer))
 		conforms(t, "Sent", answer)
 		var sent Sent
@@ -132,18 +137,26 @@ func TestSentSwapsAreFollowed(t *testing.T) {
 		require.Equal(t, r.AmountOut, sent.Quoted.AmountOut)
 		require.Equal(t, "1000000000", sent.AmountIn, "without the fee and the rent")
 		require.InDelta(t, (1-float64(number(t, sent.AmountOut))/float64(number(t, r.AmountOut)))*maxSlippage, *sent.SlippageBps, 0.01)
-		bought += number(t, sent.AmountOut)
+		bought, answered = bought+number(t, sent.AmountOut), sent.AmountOut
 	}
 	require.Equal(t, bought, w.holds(user.PublicKey(), mint.String()))
 	require.EqualValues(t, 2, testutil.ToFloat64(f.metrics.sends.WithLabelValues(r.Route[0].Venue, legsLabel(len(r.Route)), sentLanded)))
 	require.Equal(t, 2, observed(t, f.metrics.slippage, r.Route[0].Venue, legsLabel(len(r.Route))))
+
+	// A client whose connection was lost does not know that it landed, and sends it again.
+	status, answer := post(again)
+	require.Equal(t, http.StatusOK, status, string(answer))
+	var sent Sent
+	require.NoError(t, json.Unmarshal(answer, &sent))
+	require.Equal(t, sentLanded, sent.Status)
+	require.Equal(t, answered, sent.AmountOut)
+	require.Equal(t, bought, w.holds(user.PublicKey(), mint.String()))
 
 	r = quote(mint, executed.NativeMint, decimal(bought/2), "0")
 	events := f.sendEvents(t, sendBody(t, r, signedBy(t, r.Txn, user), ""))
 	require.Equal(t, event{"sent", fmt.Appendf(nil, `{"signature":%q}`, signatureOf(t, r, user))}, events[0])
 	last := events[len(events)-1]
 	require.Equal(t, "result", last.name)
-	var sent Sent
 	require.NoError(t, json.Unmarshal(last.data, &sent))
 	require.Equal(t, sentLanded, sent.Status, string(last.data))
 	require.Equal(t, decimal(bought/2), sent.AmountIn)
@@ -152,7 +165,7 @@ func TestSentSwapsAreFollowed(t *testing.T) {
 	r = quote(mint, executed.NativeMint, decimal(bought/8), "0")
 	r.LastValidBlockHeight = 1
 	stop()
-	status, answer := post(sendBody(t, r, signedBy(t, r.Txn, user), ""))
+	status, answer = post(sendBody(t, r, signedBy(t, r.Txn, user), ""))
 	require.Equal(t, http.StatusOK, status, string(answer))
 	require.NoError(t, json.Unmarshal(answer, &sent))
 	require.Equal(t, sentExpired, sent.Status)
@@ -208,6 +221,77 @@ func TestSentSwapsThatMoveNothing(t *testing.T) {
 	require.Equal(t, [2]string{"0", "0"}, [2]string{failed.AmountIn, failed.AmountOut})
 	require.Nil(t, failed.SlippageBps)
 	require.EqualValues(t, 1, sent(sentFailed, r))
+}
+
+// answering is a JSON-RPC server whose answers a test changes.
+type answering struct {
+	*rpcclient.Client
+	change func(method string, params []any, result any, err error) error
+}
+
+func (a *answering) Call(ctx context.Context, method string, params []any, result any) error {
+	return a.change(method, params, result, a.Client.Call(ctx, method, params, result))
+}
+
+// sentWhile buys for 1 SOL with answers that the test changes, and tells what came of it. Where over
+// is set, the quote says that its blockhash is over.
+func sentWhile(t *testing.T, over bool, change func(method string, params []any, result any, err error) error) (int, Sent) {
+	t.Helper()
+	l := newLanding(t)
+	l.fixture = startOver(t, Config{Hubs: []venue.Key{executed.NativeMint}, routing: hang}, &answering{l.world.rpc, change})
+	stop := l.run()
+	defer stop()
+	r := l.buy()
+	if over {
+		r.LastValidBlockHeight = 1
+	}
+	status, answer := l.do(t, http.MethodPost, routeSend, sendBody(t, r, signedBy(t, r.Txn, l.user), ""))
+	var sent Sent
+	require.NoError(t, json.Unmarshal(answer, &sent))
+	if status == http.StatusOK {
+		require.Equal(t, decimal(l.holds(l.user.PublicKey(), l.mint.String())), sent.AmountOut)
+	}
+	return status, sent
+}
+
+// TestWhatTheNodeMayHaveSentIsFollowed: a client that is told of a refusal signs another swap.
+func TestWhatTheNodeMayHaveSentIsFollowed(t *testing.T) {
+	for _, told := range []rpcclient.RPCError{
+		{Code: -32002, Message: "Transaction simulation failed: This transaction has already been processed"}, {Code: -32002, Message: "Blockhash not found"},
+		{Code: rpcclient.CodeNodeUnhealthy, Message: "Node is behind by 42 slots"}, {Code: -32429, Message: "too many requests"}, {Code: rpcclient.CodeInternal},
+	} {
+		statuses := 0
+		status, sent := sentWhile(t, false, func(method string, params []any, result any, err error) error {
+			switch {
+			case method == "sendTransaction":
+				time.Sleep(lookEvery) // it lands
+				return &told
+			case method == "getSignatureStatuses":
+				if statuses++; statuses == 1 {
+					require.Equal(t, told.Message == "Blockhash not found", len(params) == 2, "the history is asked if nothing else tells")
+				}
+			}
+			return err
+		})
+		require.Equal(t, http.StatusOK, status, told.Message)
+		require.Equal(t, sentLanded, sent.Status, told.Message)
+	}
+}
+
+// TestASwapIsExpiredOnlyInAViewOfItsLastBlock: an upstream that is behind does not know of a swap
+// that landed, and another one tells the height.
+func TestASwapIsExpiredOnlyInAViewOfItsLastBlock(t *testing.T) {
+	looks := 0
+	status, sent := sentWhile(t, true, func(method string, _ []any, result any, err error) error {
+		if method == "getSignatureStatuses" {
+			if looks++; looks < 4 {
+				require.NoError(t, json.Unmarshal([]byte(`{"context":{"slot":1},"value":[null]}`), result))
+			}
+		}
+		return err
+	})
+	require.Equal(t, http.StatusOK, status)
+	require.Equal(t, sentLanded, sent.Status)
 }
 
 // event is a server-sent event.
