@@ -258,8 +258,8 @@ func (s *Server) settled(ctx context.Context, o *sendOrder, out *Sent) bool {
 	if string(out.Err) != "null" {
 		return true
 	}
-	sold, got := -l.moved(o, o.quote.SourceMint, false), l.moved(o, o.quote.TargetMint, true)
-	out.AmountIn, out.AmountOut = strconv.FormatInt(max(sold, 0), 10), strconv.FormatInt(max(got, 0), 10)
+	sold, got := l.moved(o, o.quote.SourceMint, false).shrank(), l.moved(o, o.quote.TargetMint, true).grew()
+	out.AmountIn, out.AmountOut = decimal(sold), decimal(got)
 	q := &o.quote
 	bps := 0.0
 	if q.MaxAmountIn > q.AmountIn && q.AmountIn > 0 { // only exact_out has a limit above AmountIn
@@ -272,29 +272,38 @@ func (s *Server) settled(ctx context.Context, o *sendOrder, out *Sent) bool {
 	return true
 }
 
-// moved returns by how much the user's balance of a mint grew, negative if it shrank. If bought is
-// set, and the swap pays another account in place of the user's, it is the balance of that account.
-// For SOL it is the lamports of the user and of his token accounts together, so that a rent which
-// he pays for one of these accounts does not count.
-func (l *landed) moved(o *sendOrder, address string, bought bool) (sum int64) {
+// balance is a balance before and after a transaction. Both take all 64 bits, so their difference
+// has no sign.
+type balance struct{ was, is uint64 }
+
+// grew and shrank return by how much the balance is greater or less after the transaction; 0 if it
+// is not.
+func (b balance) grew() uint64   { return b.is - min(b.is, b.was) }
+func (b balance) shrank() uint64 { return b.was - min(b.is, b.was) }
+
+// moved returns the user's balance of a mint. If bought is set, and the swap pays another account
+// in place of the user's, it is the balance of that account. For SOL it is the lamports of the user
+// and of his token accounts together, so that a rent which he pays for one of these accounts does
+// not count.
+func (l *landed) moved(o *sendOrder, address string, bought bool) (sum balance) {
 	keys := append(append(l.Transaction.Message.AccountKeys, l.Meta.Loaded.Writable...), l.Meta.Loaded.Readonly...)
 	user, native := o.user.String(), address == mint.WrappedSOL.String()
-	lamports := func(i int) int64 {
-		if i < 0 || i >= len(l.Meta.PreBalances) || i >= len(l.Meta.PostBalances) {
-			return 0
+	addLamports := func(i int) {
+		if i < len(l.Meta.PreBalances) && i < len(l.Meta.PostBalances) {
+			sum.was += l.Meta.PreBalances[i]
+			sum.is += l.Meta.PostBalances[i]
 		}
-		return int64(l.Meta.PostBalances[i] - l.Meta.PreBalances[i])
 	}
 	if bought && o.native != nil {
 		for i, key := range keys {
 			if key == o.native.String() {
-				sum += lamports(i)
+				addLamports(i)
 			}
 		}
 		return sum
 	}
 	own := map[int]bool{}
-	for sign, list := range map[int64][]tokenBalance{-1: l.Meta.PreTokens, 1: l.Meta.PostTokens} {
+	add := func(list []tokenBalance, to *uint64) {
 		for _, b := range list {
 			if b.AccountIndex < 0 || b.AccountIndex >= len(keys) {
 				continue
@@ -304,22 +313,24 @@ func (l *landed) moved(o *sendOrder, address string, bought bool) (sum int64) {
 				mine = keys[b.AccountIndex] == o.destination.String()
 			}
 			own[b.AccountIndex] = own[b.AccountIndex] || mine
-			if amount, err := strconv.ParseInt(b.Amount.Amount, 10, 64); err == nil && mine && b.Mint == address {
-				sum += sign * amount
+			if amount, err := strconv.ParseUint(b.Amount.Amount, 10, 64); err == nil && mine && b.Mint == address {
+				*to += amount
 			}
 		}
 	}
+	add(l.Meta.PreTokens, &sum.was)
+	add(l.Meta.PostTokens, &sum.is)
 	if !native || bought && o.destination != nil {
 		return sum
 	}
-	sum = 0
+	sum = balance{}
 	for i, key := range keys {
 		if key == user || own[i] {
-			sum += lamports(i)
+			addLamports(i)
 		}
 	}
 	if o.pays {
-		sum += int64(l.Meta.Fee)
+		sum.is += l.Meta.Fee
 	}
 	return sum
 }

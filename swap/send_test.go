@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -292,6 +293,26 @@ func TestASwapIsExpiredOnlyInAViewOfItsLastBlock(t *testing.T) {
 	})
 	require.Equal(t, http.StatusOK, status)
 	require.Equal(t, sentLanded, sent.Status)
+}
+
+// TestAmountsAboveAnInt64AreTold: a balance has 64 bits without a sign.
+func TestAmountsAboveAnInt64AreTold(t *testing.T) {
+	user := venue.Key(walletOf(1).PublicKey())
+	o := &sendOrder{user: &user}
+	for _, c := range []struct{ was, is, grew, shrank uint64 }{
+		{10_000_000_000_000_000_000, 9_000_000_000_000_000_000, 0, 1_000_000_000_000_000_000},
+		{9_000_000_000_000_000_000, 10_000_000_000_000_000_000, 1_000_000_000_000_000_000, 0},
+		{0, math.MaxUint64, math.MaxUint64, 0}, {math.MaxUint64, 0, 0, math.MaxUint64},
+	} {
+		balances := func(amount uint64) string {
+			return fmt.Sprintf(`[{"accountIndex":0,"mint":"coin","owner":%q,"uiTokenAmount":{"amount":"%d"}}]`, user, amount)
+		}
+		var l landed
+		require.NoError(t, json.Unmarshal(fmt.Appendf(nil, `{"meta":{"preTokenBalances":%s,"postTokenBalances":%s},"transaction":{"message":{"accountKeys":["a"]}}}`,
+			balances(c.was), balances(c.is)), &l))
+		moved := l.moved(o, "coin", true)
+		require.Equal(t, [2]uint64{c.grew, c.shrank}, [2]uint64{moved.grew(), moved.shrank()})
+	}
 }
 
 // event is a server-sent event.
