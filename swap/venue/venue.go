@@ -147,7 +147,8 @@ type Pool interface {
 	Quote(order Order) (Quote, error)
 	// Instructions returns the instructions that execute a quote of this pool, mostly one. limit is
 	// what the chain enforces: the least that an exact-in order may give, or the most that an
-	// exact-out order may take.
+	// exact-out order may take. A venue whose program can only sell an exact amount sells AmountIn
+	// for an exact-out order, and limit has no effect: it fails at any move of the price against it.
 	Instructions(quote Quote, limit uint64, user UserAccounts) ([]Instruction, error)
 }
 
