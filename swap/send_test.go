@@ -234,7 +234,7 @@ func (a *answering) Call(ctx context.Context, method string, params []any, resul
 	return a.change(method, params, result, a.Client.Call(ctx, method, params, result))
 }
 
-// sentWhile buys for 1 SOL with answers that the test changes, and tells what came of it. Where over
+// sentWhile buys for 1 SOL with answers that the test changes, and tells what came of it. If over
 // is set, the quote says that its blockhash is over.
 func sentWhile(t *testing.T, over bool, change func(method string, params []any, result any, err error) error) (int, Sent) {
 	t.Helper()

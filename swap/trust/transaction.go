@@ -196,7 +196,7 @@ func parseAnswer(raw json.RawMessage) (*Transaction, error) {
 	return t, t.check()
 }
 
-// readWire sets the signature and the keys from a transaction in wire format, and returns its header
+// readWire sets the signature and the keys from a transaction in wire format. It returns its header
 // and its outer instructions. Keys from lookup tables are not in it: parseAnswer appends them.
 func (t *Transaction) readWire(wire []byte) (header txwire.Header, outer []Invoked, err error) {
 	var tx txwire.Transaction

@@ -148,7 +148,7 @@ type Pool interface {
 	// Instructions returns the instructions that execute a quote of this pool, mostly one. limit is
 	// what the chain enforces: the least that an exact-in order may give, or the most that an
 	// exact-out order may take. A venue whose program can only sell an exact amount sells AmountIn
-	// for an exact-out order, and limit has no effect: it fails at any move of the price against it.
+	// for an exact-out order, and limit has no effect: it fails if the price moves against it.
 	Instructions(quote Quote, limit uint64, user UserAccounts) ([]Instruction, error)
 }
 
