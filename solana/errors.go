@@ -50,8 +50,8 @@ func DocumentedCode(code int) bool {
 	return false
 }
 
-// RPCError is an error in a node's response. Message is the node's text. Only UnsupportedVersion
-// and TransactionRefused read something from it; otherwise it is only shown.
+// RPCError is an error in a node's response. Message is the node's text. Only UnsupportedVersion,
+// TransactionRefused and BlockhashOver read something from it; otherwise it is only shown.
 type RPCError struct {
 	Code    int
 	Message string
@@ -127,9 +127,20 @@ func finalStatus(status int) bool {
 	return false
 }
 
-// alreadyProcessed is what agave says when the chain already has a transaction (TransactionError's
-// text of AlreadyProcessed). The code is that of any preflight that failed.
-const alreadyProcessed = "already been processed"
+// What agave says when the chain already has a transaction, and when it does not know the
+// transaction's blockhash (the texts of TransactionError). The code is that of any preflight that
+// failed.
+const (
+	alreadyProcessed  = "already been processed"
+	blockhashNotFound = "Blockhash not found"
+)
+
+// BlockhashOver reports whether an error of sendTransaction says that the node does not know the
+// transaction's blockhash: it is over, or the node is behind.
+func BlockhashOver(err error) bool {
+	var rpc *RPCError
+	return errors.As(err, &rpc) && strings.Contains(rpc.Message, blockhashNotFound)
+}
 
 // TransactionRefused reports whether an error of sendTransaction says that the node refuses the
 // transaction, or such calls, and has not sent it. It is no refusal if the chain already has it.

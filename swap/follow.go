@@ -112,12 +112,17 @@ func (s *Server) submit(ctx context.Context, o *sendOrder, again bool) error {
 // refused returns whether an error of submit is a refusal, so that the client may sign another
 // swap. The client may have sent this one before: then the node refuses it because the chain has
 // it, or because its blockhash is over. So it is no refusal unless the chain is known not to have
-// it.
-func (s *Server) refused(ctx context.Context, o *sendOrder, err error) bool {
-	if !solana.TransactionRefused(err) {
+// it. A node without history knows the last blocks, in which a transaction lies whose blockhash is
+// not over.
+func (s *Server) refused(ctx context.Context, o *sendOrder, told error) bool {
+	if !solana.TransactionRefused(told) {
 		return false
 	}
 	now, _, err := s.statusOf(ctx, o, true)
+	var rpc *solana.RPCError
+	if errors.As(err, &rpc) && rpc.Code == solana.CodeHistoryNotAvailable && !solana.BlockhashOver(told) {
+		now, _, err = s.statusOf(ctx, o, false)
+	}
 	return err == nil && now == nil
 }
 

@@ -279,6 +279,25 @@ func TestWhatTheNodeMayHaveSentIsFollowed(t *testing.T) {
 	}
 }
 
+// TestANodeWithoutHistoryRefusesAtOnce: what it does not know of the last blocks was not sent, unless
+// the blockhash may be over.
+func TestANodeWithoutHistoryRefusesAtOnce(t *testing.T) {
+	for told, want := range map[string]int{"custom program error: 0x1": http.StatusUnprocessableEntity, "Blockhash not found": http.StatusOK} {
+		status, _ := sentWhile(t, false, func(method string, params []any, result any, err error) error {
+			switch {
+			case method == "sendTransaction":
+				return &rpcclient.RPCError{Code: -32002, Message: told}
+			case method == "getSignatureStatuses" && len(params) == 2:
+				return &rpcclient.RPCError{Code: rpcclient.CodeHistoryNotAvailable}
+			case method == "getSignatureStatuses" && want != http.StatusOK:
+				require.NoError(t, json.Unmarshal([]byte(`{"context":{"slot":1},"value":[null]}`), result))
+			}
+			return err
+		})
+		require.Equal(t, want, status, told)
+	}
+}
+
 // TestASwapIsExpiredOnlyInAViewOfItsLastBlock: an upstream that is behind does not know of a swap
 // that landed, and another one tells the height.
 func TestASwapIsExpiredOnlyInAViewOfItsLastBlock(t *testing.T) {
