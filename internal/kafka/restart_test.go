@@ -184,3 +184,30 @@ func TestFrozenBroker(t *testing.T) {
 	require.NoError(t, producer.Produce(ctx, numbered("frozen", "k", 1)))
 	requireOrder(t, fetchUntil(t, newTailer(t, broker.Brokers(), nil, "frozen"), distinct(2)))
 }
+
+// TestAForgottenGroupStaysForgottenAfterAKill: no offset of a deleted group comes back with the
+// broker. Otherwise a rebuild that is killed would leave its tables empty.
+func TestAForgottenGroupStaysForgottenAfterAKill(t *testing.T) {
+	broker := kafkatest.StartBroker(t)
+	admin := makeTopic(t, broker.Brokers(), "forget", 2)
+	ctx := testContext(t)
+	producer := newProducer(t, broker.Brokers())
+	for n := range 20 {
+		require.NoError(t, producer.Produce(ctx, numbered("forget", fmt.Sprint("key ", n), n)))
+	}
+	member := newConsumer(t, broker.Brokers(), "reader", "forget")
+	for read := 0; read < 20; {
+		records, err := member.FetchBatch(ctx, 100, 10*time.Millisecond)
+		require.NoError(t, err)
+		require.NoError(t, member.Commit(ctx, records))
+		read += len(records)
+	}
+	member.Close()
+	require.NoError(t, admin.ForgetGroup(ctx, "reader"))
+
+	broker.Kill()
+	broker.Start()
+	committed, err := newAdmin(t, broker.Brokers()).CommittedOffsets(ctx, "reader", []string{"forget"})
+	require.NoError(t, err)
+	require.Empty(t, committed)
+}

@@ -497,6 +497,7 @@ func (gs *groups) handleDelete(creq *clientReq) *kmsg.DeleteGroupsResponse {
 		}
 		if g.typ == "consumer" {
 			if g.activeConsumerCount() == 0 {
+				g.deleteCommits()
 				g.kill()
 			} else {
 				setErr(kerr.NonEmptyGroup.Code)
@@ -506,6 +507,7 @@ func (gs *groups) handleDelete(creq *clientReq) *kmsg.DeleteGroupsResponse {
 			case groupDead:
 				setErr(kerr.GroupIDNotFound.Code)
 			case groupEmpty:
+				g.deleteCommits()
 				g.kill()
 			case groupPreparingRebalance, groupCompletingRebalance, groupStable, groupReconciling:
 				setErr(kerr.NonEmptyGroup.Code)
@@ -2936,6 +2938,16 @@ func (g *group) deleteCommitAndPersist(topic string, part int32) {
 		Topic: topic,
 		Part:  part,
 	})
+}
+
+// deleteCommits removes all commits of a group that is deleted. Without their
+// delete entries, groups.log would bring them back after a kill.
+func (g *group) deleteCommits() {
+	for topic, parts := range g.commits {
+		for part := range parts {
+			g.deleteCommitAndPersist(topic, part)
+		}
+	}
 }
 
 // classicSubscribedTopics returns the set of topics subscribed by any
