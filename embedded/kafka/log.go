@@ -122,7 +122,7 @@ func (b *Broker) reportDeleted(gone []string, err error) error {
 
 // control makes kfake apply the rules of policy.go to requests that create or alter topics. Before
 // kfake serves such a request or deletes a topic, the tracker also notes that the list of topics
-// changes.
+// changes. Before a topic is altered, it notes which records are gone.
 func (b *Broker) control(cluster *kfake.Cluster, tracker *segments.Tracker) {
 	rules := map[int16]func(kmsg.Request) kmsg.Response{
 		keyCreateTopics: func(req kmsg.Request) kmsg.Response {
@@ -138,6 +138,11 @@ func (b *Broker) control(cluster *kfake.Cluster, tracker *segments.Tracker) {
 				if resp := refuseIncrementalAlter(alter); resp != nil {
 					return resp
 				}
+			}
+			// What was removed so far had expired by the old retention. By the new one the tracker
+			// may take it for lost.
+			if err := b.reportDeleted(tracker.Update()); err != nil {
+				b.logger.Warn("embedded kafka notes what is on disk", "ok", false, "err", err)
 			}
 			return nil
 		},
