@@ -53,7 +53,7 @@ func newClient(brokers []string, clientID string, security *Security) (*client, 
 	}
 	connections := &dialer{}
 	if security != nil {
-		connections.tls, connections.login = security.tls, security.sasl != nil
+		connections.tls, connections.encrypted, connections.login = security.tls, &security.encrypted, security.sasl != nil
 	}
 	transport := &kafkago.Transport{
 		Dial:        connections.dial,

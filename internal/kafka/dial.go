@@ -48,7 +48,10 @@ type dialer struct {
 	// login is true if the client logs in. If it is false and a broker closes the connection, the
 	// broker is asked whether it wants a login.
 	login bool
-	found atomic.Pointer[SecurityError]
+	// encrypted is true once a TLS handshake succeeded. All clients of a Security share it. It is
+	// nil if tls is.
+	encrypted *atomic.Bool
+	found     atomic.Pointer[SecurityError]
 }
 
 // dial opens a connection to a broker, with TLS if it is configured, and watches how the broker
@@ -77,8 +80,9 @@ func (d *dialer) open(ctx context.Context, network, addr string) (net.Conn, erro
 	encrypted := tls.Client(conn, config)
 	if err := encrypted.HandshakeContext(ctx); err != nil {
 		_ = conn.Close()
-		return nil, explainHandshake(addr, err)
+		return nil, explainHandshake(addr, err, d.encrypted.Load())
 	}
+	d.encrypted.Store(true)
 	return encrypted, nil
 }
 
@@ -102,12 +106,13 @@ func (d *dialer) explain(addr string) func(answered bool, first []byte, err erro
 }
 
 // explainHandshake adds what an operator can do about a failed handshake. An error that may be
-// transient is only wrapped.
-func explainHandshake(addr string, err error) error {
+// transient is only wrapped. A port without TLS hangs up, and so does a broker that stops, or the
+// proxy before it: so a hang-up is transient if an earlier handshake succeeded.
+func explainHandshake(addr string, err error, earlier bool) error {
 	var notTLS tls.RecordHeaderError
 	var untrusted *tls.CertificateVerificationError
 	switch {
-	case errors.As(err, &notTLS), hungUp(err):
+	case errors.As(err, &notTLS), hungUp(err) && !earlier:
 		return &SecurityError{addr, "this port seems to speak no TLS: name the brokers' TLS port, or turn kafka.tls.enabled off", err}
 	case errors.As(err, &untrusted):
 		return &SecurityError{addr, "the broker's certificate is not trusted: see kafka.tls.ca_file and kafka.tls.server_name", err}

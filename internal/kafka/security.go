@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 
 	kafkago "github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/sasl"
@@ -41,8 +42,9 @@ const (
 // Security is how connections to the brokers are encrypted and authenticated. Nil means plain text
 // without a login, as for the embedded broker.
 type Security struct {
-	tls  *tls.Config
-	sasl sasl.Mechanism
+	tls       *tls.Config
+	sasl      sasl.Mechanism
+	encrypted atomic.Bool // see dialer
 }
 
 // NewSecurity reads the files that the settings name. The error joins all problems, each with the

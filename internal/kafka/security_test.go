@@ -6,8 +6,10 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -73,6 +75,78 @@ func TestTLS(t *testing.T) {
 		mutual:    startSecure(t, kfake.TLS(&tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: clients, ClientAuth: tls.RequireAndVerifyClientCert})),
 		plain:     kafkatest.Start(t)[0],
 	})
+}
+
+// closingListener is a listener that can hang up on everybody, as a broker that stops does.
+type closingListener struct {
+	net.Listener
+
+	mu      sync.Mutex
+	closing bool
+	open    []net.Conn
+}
+
+func (l *closingListener) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		l.mu.Lock()
+		closing := l.closing
+		l.open = append(l.open, conn)
+		l.mu.Unlock()
+		if !closing {
+			return conn, nil
+		}
+		_ = conn.Close()
+	}
+}
+
+func (l *closingListener) hangUp(closing bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closing = closing
+	for _, conn := range l.open {
+		_ = conn.Close()
+	}
+	l.open = nil
+}
+
+// TestATLSBrokerThatHangsUpIsWaitedFor: a hang-up during the handshake is a wrong setting only
+// before the first success. A client that begins meanwhile waits, too.
+func TestATLSBrokerThatHangsUpIsWaitedFor(t *testing.T) {
+	ca := certs.New(t)
+	var listener closingListener
+	addr := startSecure(t,
+		kfake.TLS(&tls.Config{Certificates: []tls.Certificate{ca.Issue("kafka.example", time.Now().Add(time.Hour)).Pair}}),
+		kfake.ListenFn(func(network, address string) (_ net.Listener, err error) {
+			listener.Listener, err = net.Listen(network, address)
+			return &listener, err
+		}))
+	security, err := kafka.NewSecurity(kafka.TLSConfig{Enabled: true, CAFile: ca.File}, kafka.SASLConfig{})
+	require.NoError(t, err)
+	with := deps(t)
+	with.Security = security
+	admin, err := kafka.NewAdmin(kafka.AdminConfig{Brokers: []string{addr}}, with)
+	require.NoError(t, err)
+	defer admin.Close()
+	ctx := testContext(t)
+	require.NoError(t, admin.EnsureTopics(ctx, []kafka.TopicSpec{{Name: "t", Partitions: 1, ReplicationFactor: 1, Config: forever}}))
+	var producers []*kafka.Producer
+	for range 2 {
+		producer, err := kafka.NewProducer(kafka.ProducerConfig{Brokers: []string{addr}}, with)
+		require.NoError(t, err)
+		defer producer.Close()
+		producers = append(producers, producer)
+	}
+	require.NoError(t, producers[0].Produce(ctx, numbered("t", "k", 0)))
+
+	listener.hangUp(true)
+	time.AfterFunc(time.Second, func() { listener.hangUp(false) })
+	for n, producer := range producers {
+		require.NoError(t, producer.Produce(ctx, numbered("t", "k", n+1)))
+	}
 }
 
 // testTLS writes a record over each port as it should be, and looks at what is said of each wrong
