@@ -66,7 +66,6 @@ const (
 	keyProduce                 int16 = 0
 	keyFetch                   int16 = 1
 	keyOffsetCommit            int16 = 8
-	keyDeleteRecords           int16 = 21
 	keyInitProducerID          int16 = 22
 	keyDeleteGroups            int16 = 42
 	keyOffsetDelete            int16 = 47
@@ -80,7 +79,8 @@ const (
 // what clients need to produce, consume, commit and administer topics. ApiVersions announces only
 // these, and any other key is answered with UNSUPPORTED_VERSION. Transactions, share groups,
 // quotas, access control and cluster administration are left out on purpose: Mintlake does not use
-// them, and each is code that bytes from outside would reach.
+// them, and each is code that bytes from outside would reach. DeleteRecords is left out because the
+// new start of a partition is not on disk: a restart undoes it, or takes the log for damaged.
 var allowedRequests = map[int16]int16{
 	keyProduce:      12, // version 13 has topic IDs, but the guard needs the names
 	keyFetch:        18,
@@ -99,7 +99,6 @@ var allowedRequests = map[int16]int16{
 	// From version 5 on the broker answers with settings of source -1, which kafka-python refuses.
 	keyCreateTopics:            4,
 	keyDeleteTopics:            6,
-	keyDeleteRecords:           2,
 	keyInitProducerID:          5, // idempotent producers of other clients
 	23:                         4, // OffsetForLeaderEpoch
 	32:                         4, // DescribeConfigs

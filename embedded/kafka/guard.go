@@ -46,7 +46,7 @@ type passedRequest struct {
 // The reader's offset would then be behind the end of the log, and it would skip the next records.
 func (s *syncer) hold(key int16) error {
 	switch key {
-	case keyProduce, keyOffsetCommit, keyDeleteRecords, keyInitProducerID, keyDeleteGroups, keyOffsetDelete:
+	case keyProduce, keyOffsetCommit, keyInitProducerID, keyDeleteGroups, keyOffsetDelete:
 		return s.wait()
 	case keyFetch:
 		return s.waitToRead()
