@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	embedded "github.com/mintlake/mintlake/embedded/kafka"
@@ -104,4 +105,56 @@ func TestFullDisk(t *testing.T) {
 	require.NoError(t, err)
 	defer admin.Close()
 	f.requireAcked(admin, again.Addr())
+}
+
+// TestAFailedRollResetsNoReader: if the first write to a new segment fails, readers at the end of
+// the partition wait there. They do not read it again from its first record.
+func TestAFailedRollResetsNoReader(t *testing.T) {
+	ctx, dir, registry := testContext(t), t.TempDir(), prometheus.NewRegistry()
+	broker, stop := serve(t, embedded.Config{DataDir: dir}.WithStateInterval(time.Hour), embedded.Deps{})
+	brokers := []string{broker.Addr()}
+	admin, err := kafka.NewAdmin(kafka.AdminConfig{Brokers: brokers}, kafka.Deps{})
+	require.NoError(t, err)
+	defer admin.Close()
+	config := map[string]string{"retention.ms": "-1", "retention.bytes": "-1", "segment.bytes": "20000"}
+	require.NoError(t, admin.EnsureTopics(ctx, []kafka.TopicSpec{{Name: "full", Partitions: 1, ReplicationFactor: 1, Config: config}}))
+	producer, err := kafka.NewProducer(kafka.ProducerConfig{Brokers: brokers}, kafka.Deps{})
+	require.NoError(t, err)
+	defer producer.Close()
+	f := &filler{t: t, producer: producer, acked: make(map[string]bool)}
+	require.NoError(t, f.put(time.Minute))
+
+	tailer, err := kafka.NewTailer(kafka.TailerConfig{Brokers: brokers, Topics: []string{"full"}}, kafka.Deps{Registerer: registry})
+	require.NoError(t, err)
+	defer tailer.Close()
+	next := int64(0)
+	read := func(until int64) {
+		t.Helper()
+		for next < until {
+			records, err := tailer.FetchBatch(ctx, 1000, 0)
+			require.NoError(t, err)
+			for _, r := range records {
+				require.Equal(t, next, r.Offset)
+				next++
+			}
+		}
+	}
+	read(10)
+
+	// Folders stand where the file of the next segment would be, so that it cannot be opened.
+	partition := filepath.Join(dir, "broker", "partitions", "full-0")
+	for base := 10; base < 100; base += 10 {
+		require.NoError(t, os.Mkdir(filepath.Join(partition, fmt.Sprintf("%d.dat", base)), 0o700))
+	}
+	require.Error(t, f.put(2*time.Second))
+	require.Zero(t, counter(t, registry, "mintlake_kafka_offset_resets_total"))
+	for base := 10; base < 100; base += 10 {
+		require.NoError(t, os.Remove(filepath.Join(partition, fmt.Sprintf("%d.dat", base))))
+	}
+	require.NoError(t, f.put(time.Minute))
+	read(20)
+	require.Zero(t, counter(t, registry, "mintlake_kafka_offset_resets_total"))
+	f.requireAcked(admin, broker.Addr())
+	stop()
+	serve(t, embedded.Config{DataDir: dir}, embedded.Deps{})
 }

@@ -524,6 +524,10 @@ func (pd *partData) searchOffset(o int64) (segIdx, metaIdx int, found, atEnd boo
 	if len(pd.segments) == 0 || !pd.hasBatches() {
 		return 0, 0, false, o == pd.logStartOffset
 	}
+	// The last segment has no batch after a roll whose first write failed.
+	if o == pd.highWatermark {
+		return 0, 0, false, true
+	}
 
 	// Check if at the end (at or past last batch's end offset).
 	lastSeg := &pd.segments[len(pd.segments)-1]
