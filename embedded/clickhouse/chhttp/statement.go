@@ -90,7 +90,7 @@ func parseClauses(query []byte, k kind) statement {
 			depth--
 		case word == "OUTFILE" && before == "INTO", word == "INFILE" && before == "FROM":
 			s.files = word
-		case depth == 0 && before == "FORMAT" && t.kind == tokenWord:
+		case depth == 0 && before == "FORMAT" && namesFormat(l, word):
 			s.format = string(query[t.start:t.end])
 		case depth == 0 && word == "INSERT" && k == kindSelect:
 			s.kind = kindOther
@@ -98,6 +98,19 @@ func parseClauses(query []byte, k kind) statement {
 		before = word
 	}
 	return s
+}
+
+// namesFormat reports whether the word behind FORMAT is the name of a format. Otherwise FORMAT is a
+// column, a table or an alias. The clause is the last one, or only SETTINGS follows. The lexer is
+// behind the word.
+func namesFormat(l *lexer, word string) bool {
+	switch word {
+	case "", "ASC", "ASCENDING", "DESC", "DESCENDING", "END": // a column stands before these
+		return false
+	}
+	ahead := *l
+	t := ahead.next()
+	return t.kind == tokenEnd || ahead.is(t, ';') || ahead.word(t) == "SETTINGS"
 }
 
 // mentionedNames returns every identifier of a SET statement, such as SET a = 1, `b` = 'x', c. The

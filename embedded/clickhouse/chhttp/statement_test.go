@@ -61,7 +61,12 @@ func TestParseKinds(t *testing.T) {
 		"SELECT 1\u00a0INTO\u00a0OUTFILE\u00a0'x'":                                        {kind: kindSelect, files: "OUTFILE"},
 		"SET final, “limit” = 1":                                                          {kind: kindSet, settings: []string{"final", "limit"}},
 		"CREATE TABLE insert (values Int8)":                                               {kind: kindOther},
-		"":                                                                                {kind: kindOther},
+		"SELECT format FROM t":                                                            {kind: kindSelect},
+		"SELECT format, count() FROM t GROUP BY format ORDER BY 2":                        {kind: kindSelect},
+		"SELECT format FROM t WHERE format LIKE 'a%' ORDER BY format DESC":                {kind: kindSelect},
+		"SELECT CASE a WHEN 1 THEN format ELSE t.format END":                              {kind: kindSelect},
+		"SELECT * FROM t ORDER BY format FORMAT CSV; ":                                    {kind: kindSelect, format: "CSV"},
+		"": {kind: kindOther},
 	} {
 		require.Equal(t, want, parse([]byte(query)), query)
 	}
