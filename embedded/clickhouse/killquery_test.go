@@ -30,3 +30,30 @@ func TestKillQuery(t *testing.T) {
 	require.Equal(t, 200, a.status, a.body)
 	require.Equal(t, 394, codeOf(<-over))
 }
+
+// TestAQueryKeepsTheTagThatKillsIt: a query cannot change log_comment, by which the pool kills it
+// when its client goes away. A query that nothing can kill ends the whole engine.
+func TestAQueryKeepsTheTagThatKillsIt(t *testing.T) {
+	addr := chtest.Engine(t).Addr()
+	require.Equal(t, 200, curl(t, addr, "", "CREATE TABLE default.tagged (log_comment String) ENGINE = Memory").status)
+	for _, query := range []string{
+		"SELECT 1 SETTINGS log_comment = 'mine'",
+		"SELECT 1 FORMAT TSV SETTINGS max_threads = 1, `log_comment`='mine'",
+		"SELECT 1 SETTINGS final, additional_table_filters = {'a': 'b = 1, c'}, log_comment = DEFAULT",
+		"INSERT INTO default.tagged SETTINGS log_comment = 'mine' SELECT 'a'",
+		"INSERT INTO default.tagged SETTINGS log_comment = 'mine' VALUES ('a')",
+	} {
+		a := curl(t, addr, "", query)
+		require.Equal(t, 48, codeOf(a), "%s: %s", query, a.body)
+		require.Contains(t, a.body, "log_comment", query)
+	}
+	for _, query := range []string{
+		"SELECT 1 FROM default.tagged WHERE log_comment = 'x' SETTINGS max_threads = 1",
+		"SELECT count() AS settings, log_comment = 'x' AS log_comment FROM default.tagged GROUP BY log_comment",
+		"SELECT (SELECT 1 SETTINGS max_threads = 1), log_comment = 'x' FROM default.tagged",
+		"INSERT INTO default.tagged VALUES ('SETTINGS log_comment = 1')",
+	} {
+		a := curl(t, addr, "", query)
+		require.Equal(t, 200, a.status, "%s: %s", query, a.body)
+	}
+}

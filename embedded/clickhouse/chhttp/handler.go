@@ -177,6 +177,9 @@ func (h *Handler) check(req *request, stmt *statement, query []byte) error {
 			return err
 		}
 	}
+	if err := checkTag(query); err != nil {
+		return err
+	}
 	if stmt.kind == kindSet {
 		for _, name := range stmt.settings {
 			if strings.HasPrefix(name, "param_") {

@@ -22,6 +22,37 @@ func checkStop(query []byte) error {
 	return nil
 }
 
+// checkTag refuses a SETTINGS clause with log_comment: the pool finds the query to kill by its own
+// value. A query that cannot be killed ends the engine's process soon after its client goes away.
+func checkTag(query []byte) error {
+	l := &lexer{query: query}
+	for t := l.next(); t.kind != tokenEnd; t = l.next() {
+		if l.word(t) == "SETTINGS" && setsTag(*l) {
+			return libchdb.Errorf(48, "NOT_IMPLEMENTED", "SETTINGS log_comment: the embedded engine needs this setting to end queries whose clients are gone")
+		}
+	}
+	return nil
+}
+
+// setsTag reports whether log_comment is set in the list of settings that begins at the lexer.
+func setsTag(l lexer) bool {
+	name, depth := true, 0 // whether t is a setting's name, and how many brackets are open
+	for t := l.next(); t.kind != tokenEnd && depth >= 0; t = l.next() {
+		switch {
+		case name && t.kind != tokenWord && t.kind != tokenQuoted:
+			return false // SETTINGS was the name of a column
+		case name && isNamed(&l, t, "log_comment"):
+			return l.is(l.next(), '=')
+		case l.is(t, '('), l.is(t, '['), l.is(t, '{'):
+			depth++
+		case l.is(t, ')'), l.is(t, ']'), l.is(t, '}'):
+			depth--
+		}
+		name = depth == 0 && l.is(t, ',')
+	}
+	return false
+}
+
 // checkReads refuses a statement that does more than read. It is for requests with readonly: GET,
 // or the setting. The engine's own readonly is too weak: it allows INSERT INTO FUNCTION file(…),
 // and SQL can reset it.
@@ -52,7 +83,7 @@ func checkReads(canonical []byte) error {
 			// a name.
 			before == "PARALLEL" && word == "WITH" && !slices.Contains([]string{"TOTALS", "ROLLUP", "CUBE", "FILL", "TIES"}, peek(l)):
 			return readonlyError()
-		case kind == "SET" && t.kind != tokenPunctuation && setsReadonly(l, t):
+		case kind == "SET" && t.kind != tokenPunctuation && isNamed(l, t, "readonly"):
 			return libchdb.Errorf(164, "READONLY", "Cannot modify 'readonly' setting in readonly mode")
 		}
 		before = word
@@ -60,9 +91,9 @@ func checkReads(canonical []byte) error {
 	return nil
 }
 
-// setsReadonly reports whether a token of a SET statement is the name readonly.
-func setsReadonly(l *lexer, t token) bool {
-	return slices.Contains(mentionedNames(&lexer{query: l.query[t.start:t.end]}), "readonly")
+// isNamed reports whether a token is this name, with or without quotes.
+func isNamed(l *lexer, t token, name string) bool {
+	return slices.Contains(mentionedNames(&lexer{query: l.query[t.start:t.end]}), name)
 }
 
 // peek returns the next word. The lexer stays where it is.
