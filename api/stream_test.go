@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/api"
+	"github.com/mintlake/mintlake/api/status"
 	"github.com/mintlake/mintlake/internal/testkit/apitest"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/eventspb"
@@ -210,6 +211,50 @@ func TestStreamGoesOnElsewhere(t *testing.T) {
 	require.NotEmpty(t, c.awaitID())
 	log.Message(schemas.TopicTokenEvents, a[0], apitest.Named(apitest.Mint(1), 60, "LIVE", "Live"), time.Now())
 	c.await("changed", "LIVE")
+}
+
+// TestStreamKnowsTheTokensOfACheckpoint: a node that starts from a checkpoint tells their changes
+// and their removal, as one that has read everything anew.
+func TestStreamKnowsTheTokensOfACheckpoint(t *testing.T) {
+	log, a := threeTokens()
+	folder := t.TempDir()
+	start := func() *node {
+		return startNodeWith(t, log, func(deps *api.Deps) { deps.CheckpointFolder = folder }).awaitReady()
+	}
+	n := start()
+	require.Eventually(t, func() bool { return n.checkpoint().WrittenAtMS != nil }, hang, 10*time.Millisecond)
+	n.stop()
+	n = start()
+	require.True(t, n.checkpoint().Loaded)
+	c := n.stream("")
+	c.awaitID()
+	minted := apitest.Event(apitest.Mint(1), 51)
+	minted.Payload = &eventspb.TokenEvent_MintTo{MintTo: &eventspb.AmountChange{Amount: 1}}
+	log.Message(schemas.TopicTokenEvents, a[0], minted, time.Now())
+	require.Equal(t, "changed", c.await("", "USDC").name)
+	closed := apitest.Event(apitest.Mint(2), 52)
+	closed.Payload = &eventspb.TokenEvent_CloseMint{CloseMint: &eventspb.CloseMint{}}
+	log.Message(schemas.TopicTokenEvents, a[1], closed, time.Now())
+	require.Eventually(t, func() bool { return n.get("/tokens/"+a[1]).StatusCode == http.StatusNotFound }, hang, time.Millisecond)
+	log.Token(9, 53, "AFTER", "After", time.Now())
+	removed := false
+	for {
+		e, more := c.next()
+		require.True(t, more)
+		removed = removed || e.name == "removed" && e.data == `{"mint":"`+a[1]+`"}`
+		if strings.Contains(e.data, `"AFTER"`) {
+			break
+		}
+	}
+	require.True(t, removed)
+}
+
+// checkpoint returns what the node tells of its checkpoint.
+func (n *node) checkpoint() status.Checkpoint {
+	n.t.Helper()
+	var body struct{ Checkpoint status.Checkpoint }
+	require.NoError(n.t, json.Unmarshal(n.get("/status").body, &body))
+	return body.Checkpoint
 }
 
 func TestStreamsAreLimited(t *testing.T) {

@@ -26,13 +26,16 @@ type Row struct {
 // Change is the row of a mint as it is now, for a Listener.
 type Change struct {
 	Row
+	// Was is true if the mint was a member before.
+	Was bool
 	// Same is true if the mint is a member, as before, and nothing changed by which tokens are
 	// searched or compared: text, program, extensions, tags, volume, first_seen_at. Then Token is
 	// nil. Most changes are of the supply alone.
 	Same bool
 }
 
-// Gone returns whether the mint is not in the registry any more.
+// Gone returns whether the mint is not in the registry any more. It was a member before: what
+// changes of other mints is not reported.
 func (c *Change) Gone() bool { return c.Token == nil && !c.Same }
 
 // Listener gets every change after the index has it, one batch at a time, in the order of the fold.

@@ -139,7 +139,7 @@ func (s *store) change(number uint32, facts []registry.Fact) (takenFrom bool) {
 	if !member && !wasMember {
 		return takenFrom
 	}
-	change := Change{Row: Row{ID: number, Mint: mint}, Same: same && wasMember && member}
+	change := Change{Row: Row{ID: number, Mint: mint}, Was: wasMember, Same: same && wasMember && member}
 	if member && !change.Same {
 		token, _ := state.Token(mint)
 		s.volumes.show(number, &token)

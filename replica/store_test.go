@@ -21,6 +21,9 @@ type heard map[uint32]Change
 
 func (h heard) Apply(changes []Change) {
 	for _, change := range changes {
+		if change.Was != (h[change.ID].Token != nil) {
+			panic("told wrongly whether the mint was a member before")
+		}
 		if change.Same {
 			told := h[change.ID]
 			if told.Token == nil {
@@ -175,7 +178,7 @@ func TestStoreIsAMapOfStates(t *testing.T) {
 				require.Equal(t, mint, told[id].Mint)
 				require.Equal(t, searchedOf(&token, state.Extensions()), searchedOf(told[id].Token, told[id].Extensions))
 			} else {
-				require.Equal(t, Change{Row: Row{ID: id, Mint: mint, Token: &token, Extensions: state.Extensions()}}, told[id])
+				require.Equal(t, Row{ID: id, Mint: mint, Token: &token, Extensions: state.Extensions()}, told[id].Row)
 			}
 		}
 		require.Equal(t, members, s.table.tokens())

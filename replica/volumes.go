@@ -156,7 +156,7 @@ func (s *store) publish(numbers []uint32) {
 		key, _ := s.table.mint(number)
 		var extensions []string
 		if token := s.tokenOf(number, key, &extensions); token != nil {
-			s.pending = append(s.pending, Change{Row: Row{ID: number, Mint: token.Mint, Token: token, Extensions: extensions}})
+			s.pending = append(s.pending, Change{Row: Row{ID: number, Mint: token.Mint, Token: token, Extensions: extensions}, Was: true})
 		}
 	}
 	if s.live || len(s.pending) >= loadingChanges {

@@ -116,7 +116,6 @@ type Feed struct {
 	place   vector
 	first   uint64
 	changed chan struct{} // closed when readers should look again, and then replaced
-	member  []uint64      // a bit for each row id: whether the mint is a member
 	streams int
 	clients *limits.Crowd
 }
@@ -152,24 +151,19 @@ func New(cfg Config, deps Deps) (*Feed, error) {
 	return f, nil
 }
 
-// Apply implements replica.Listener. While the replica is loading, it only notes which mints are
-// members, and reports no changes.
+// Apply implements replica.Listener. While the replica is loading, it reports no changes.
 func (f *Feed) Apply(changes []replica.Change) {
-	live := f.deps.Ready()
+	if !f.deps.Ready() {
+		return
+	}
 	f.mu.Lock()
-	if live {
-		f.look()
-		if len(f.marks) == 0 { // there must be a mark before the first changes
-			f.marks = append(f.marks, mark{f.next, f.first, f.place})
-		}
+	f.look()
+	if len(f.marks) == 0 { // there must be a mark before the first changes
+		f.marks = append(f.marks, mark{f.next, f.first, f.place})
 	}
 	for i := range changes {
-		kind, news := f.note(&changes[i])
-		if !live || !news {
-			continue
-		}
-		change := Change{Kind: kind, ID: changes[i].ID}
-		if kind == KindRemoved {
+		change := Change{Kind: kindOfChange(&changes[i]), ID: changes[i].ID}
+		if change.Kind == KindRemoved {
 			mint := changes[i].Mint
 			change.Mint = &mint
 		}
@@ -183,23 +177,16 @@ func (f *Feed) Apply(changes []replica.Change) {
 	}
 }
 
-// note updates member and returns the kind of the change. news is false if a mint that was no
-// member is gone: readers need not know.
-func (f *Feed) note(change *replica.Change) (kind Kind, news bool) {
-	word, bit := int(change.ID/64), uint64(1)<<(change.ID%64)
-	if word >= len(f.member) {
-		f.member = append(f.member, make([]uint64, word+1-len(f.member))...)
-	}
-	was := f.member[word]&bit != 0
+// kindOfChange returns the kind of a change. The replica tells whether the mint was a member: the
+// feed cannot remember it, because it does not get the tokens that come from a checkpoint.
+func kindOfChange(change *replica.Change) Kind {
 	switch {
 	case change.Gone():
-		f.member[word] &^= bit
-		return KindRemoved, was
-	case was:
-		return KindChanged, true
+		return KindRemoved
+	case change.Was:
+		return KindChanged
 	default:
-		f.member[word] |= bit
-		return KindNew, true
+		return KindNew
 	}
 }
 

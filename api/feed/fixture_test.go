@@ -79,7 +79,7 @@ func (n *node) change(mint string) replica.Change {
 		id = uint32(len(n.mints))
 		n.ids[mint], n.mints = id, append(n.mints, mint)
 	}
-	return replica.Change{Row: replica.Row{ID: id, Mint: named(mint), Token: &registry.Token{Mint: named(mint)}}}
+	return replica.Change{Row: replica.Row{ID: id, Mint: named(mint), Token: &registry.Token{Mint: named(mint)}}, Was: known}
 }
 
 // reader is a client: what it has seen, and the last id it was given.
