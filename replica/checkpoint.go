@@ -65,8 +65,9 @@ type checkpointInfo struct {
 	Rows      int       `json:"rows"`
 	Highest   uint64    `json:"highest_slot"`
 	Topics    []reached `json:"topics"`
-	// TookBack are the mints that wait to be folded again, and Until has the offsets that the
-	// projector must have committed first: see type refoldQueue.
+	// TookBack are the mints that waited to be folded again at any time while the table was
+	// written, and Until has the offsets that the projector must have committed first: see type
+	// refoldQueue.
 	TookBack []pubkey.Key `json:"took_back"`
 	Until    []reached    `json:"took_back_until"`
 }
@@ -182,7 +183,9 @@ func (r *Replica) writeCheckpoint(ctx context.Context) (size int64, err error) {
 	}
 	r.cut.Lock()
 	applied, rows := r.appliedFacts(), r.store.table.len()
+	r.refolds.keep()
 	r.cut.Unlock()
+	defer r.refolds.drop()
 	if info.Topics, err = r.withMarks(ctx, applied); err != nil {
 		return 0, fmt.Errorf("read the last records: %w", err)
 	}
@@ -218,7 +221,7 @@ func (r *Replica) freeze(info *checkpointInfo) search.Saved {
 	defer r.store.mu.Unlock()
 	info.Rows, info.Highest = r.store.table.len(), r.store.tracker.Highest()
 	var until map[kafka.TopicPartition]int64
-	info.TookBack, until = r.refolds.all()
+	info.TookBack, until = r.refolds.sinceKeep()
 	info.Until = reachedOf(until)
 	return r.index.Checkpoint()
 }

@@ -3,6 +3,7 @@ package replica
 import (
 	"context"
 	"errors"
+	"iter"
 	"maps"
 	"slices"
 	"sync"
@@ -27,58 +28,87 @@ const (
 // in ClickHouse once the projector has stored all that the copy had applied when the facts were
 // lost.
 type refoldQueue struct {
-	mu    sync.Mutex
+	mu     sync.Mutex
+	queued incomplete
+	// taken is what take returned last: these mints are being folded again.
+	taken incomplete
+	// kept is all that was queued or taken at any time since keep was called. It is empty when no
+	// checkpoint is written.
+	kept      incomplete
+	isKeeping bool
+}
+
+// incomplete are mints to fold again, and the offsets that the projector must have committed first.
+type incomplete struct {
 	mints map[pubkey.Key]struct{}
-	// taken are the mints that take returned last: they are being folded again.
-	taken []pubkey.Key
-	// until has the offsets that the projector must have committed before the queued mints can be
-	// folded again, takenUntil those for the taken ones.
-	until, takenUntil map[kafka.TopicPartition]int64
+	until map[kafka.TopicPartition]int64
+}
+
+func (i *incomplete) add(mints iter.Seq[pubkey.Key], until map[kafka.TopicPartition]int64) {
+	if i.mints == nil {
+		i.mints, i.until = map[pubkey.Key]struct{}{}, map[kafka.TopicPartition]int64{}
+	}
+	for mint := range mints {
+		i.mints[mint] = struct{}{}
+	}
+	for tp, offset := range until {
+		i.until[tp] = max(i.until[tp], offset)
+	}
+}
+
+func (i *incomplete) sorted() []pubkey.Key {
+	return slices.SortedFunc(maps.Keys(i.mints), pubkey.Compare)
 }
 
 // add queues mints. applied has the offsets that the projector must have committed first.
 func (q *refoldQueue) add(mints []pubkey.Key, applied map[kafka.TopicPartition]int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.mints == nil {
-		q.mints, q.until = map[pubkey.Key]struct{}{}, map[kafka.TopicPartition]int64{}
-	}
-	for _, mint := range mints {
-		q.mints[mint] = struct{}{}
-	}
-	for tp, offset := range applied {
-		q.until[tp] = max(q.until[tp], offset)
+	q.queued.add(slices.Values(mints), applied)
+	if q.isKeeping {
+		q.kept.add(slices.Values(mints), applied)
 	}
 }
 
-// take returns the queued mints and empties the queue. all still returns them until the next call
-// of take, which must not come before they are folded or queued again.
+// take returns the queued mints and empties the queue. The mints that it returned last must be
+// folded or queued again before.
 func (q *refoldQueue) take() ([]pubkey.Key, map[kafka.TopicPartition]int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	mints, until := slices.SortedFunc(maps.Keys(q.mints), pubkey.Compare), q.until
-	q.mints, q.until, q.taken, q.takenUntil = nil, nil, mints, until
-	return mints, until
+	q.taken, q.queued = q.queued, incomplete{}
+	return q.taken.sorted(), q.taken.until
 }
 
-// all returns the queued mints and those that are being folded again, and the offsets that the
-// projector must have committed for both.
-func (q *refoldQueue) all() ([]pubkey.Key, map[kafka.TopicPartition]int64) {
+// keep begins to keep each mint that is queued or taken now or later, until drop is called. A
+// checkpoint needs the mints that are folded again while it is written, too: their states may be in
+// it as they were before.
+func (q *refoldQueue) keep() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	until := map[kafka.TopicPartition]int64{}
-	for _, offsets := range []map[kafka.TopicPartition]int64{q.until, q.takenUntil} {
-		for tp, offset := range offsets {
-			until[tp] = max(until[tp], offset)
-		}
-	}
-	return append(slices.Collect(maps.Keys(q.mints)), q.taken...), until
+	q.kept, q.isKeeping = incomplete{}, true
+	q.kept.add(maps.Keys(q.queued.mints), q.queued.until)
+	q.kept.add(maps.Keys(q.taken.mints), q.taken.until)
+}
+
+// drop ends what keep began.
+func (q *refoldQueue) drop() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.kept, q.isKeeping = incomplete{}, false
+}
+
+// sinceKeep returns all mints since keep was called, and the offsets that the projector must have
+// committed for them.
+func (q *refoldQueue) sinceKeep() ([]pubkey.Key, map[kafka.TopicPartition]int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.kept.sorted(), maps.Clone(q.kept.until)
 }
 
 func (q *refoldQueue) size() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return len(q.mints)
+	return len(q.queued.mints)
 }
 
 // queueRefold queues mints that lost facts to retractions. The caller has already moved Applied

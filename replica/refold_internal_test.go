@@ -1,7 +1,9 @@
 package replica
 
 import (
+	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -10,6 +12,7 @@ import (
 	"github.com/mintlake/mintlake/internal/testkit/registrytest"
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/registry/root"
+	"github.com/mintlake/mintlake/replica/checkpoint"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 )
@@ -93,12 +96,71 @@ func TestTakenMintsKeepTheirOffsets(t *testing.T) {
 	require.Equal(t, []pubkey.Key{{1}}, mints)
 	require.Equal(t, map[kafka.TopicPartition]int64{tp: 70}, until)
 	q.add([]pubkey.Key{{2}}, map[kafka.TopicPartition]int64{tp: 50})
-	mints, until = q.all()
-	require.ElementsMatch(t, []pubkey.Key{{1}, {2}}, mints)
+	q.keep()
+	q.take()
+	q.take()
+	mints, until = q.sinceKeep()
+	require.Equal(t, []pubkey.Key{{1}, {2}}, mints)
 	require.Equal(t, map[kafka.TopicPartition]int64{tp: 70}, until)
-	q.take()
-	q.take()
-	mints, until = q.all()
+	q.drop()
+	q.keep()
+	mints, until = q.sinceKeep()
 	require.Empty(t, mints)
 	require.Empty(t, until)
+}
+
+// asked are the offsets of an empty log. It says when it is asked for the first ones.
+type asked struct {
+	Offsets
+	starts chan struct{}
+}
+
+func (a *asked) StartOffsets(context.Context, []string) (map[kafka.TopicPartition]int64, error) {
+	close(a.starts)
+	return nil, nil
+}
+
+func (a *asked) EndOffsets(context.Context, []string) (map[kafka.TopicPartition]int64, error) {
+	return nil, nil
+}
+
+// TestACheckpointKeepsMintsFoldedAgainWhileItIsWritten: their states may be in the table as they
+// were before. The test holds the store's mutex, which the checkpoint needs after the table.
+func TestACheckpointKeepsMintsFoldedAgainWhileItIsWritten(t *testing.T) {
+	offsets := &asked{starts: make(chan struct{})}
+	r, err := New(Config{CheckpointFolder: t.TempDir()}, Deps{
+		Offsets:  offsets,
+		OpenTail: func([]string, map[kafka.TopicPartition]int64) (kafka.TailReader, error) { return nil, nil },
+	})
+	require.NoError(t, err)
+	tp := kafka.TopicPartition{Topic: schemas.TopicTokenEvents, Partition: 1}
+	before, meanwhile := pubkey.Key{1}, pubkey.Key{2}
+	r.refolds.add([]pubkey.Key{before}, map[kafka.TopicPartition]int64{tp: 50})
+	r.store.mu.Lock()
+	written := make(chan error, 1)
+	go func() {
+		_, err := r.writeCheckpoint(context.Background())
+		written <- err
+	}()
+	<-offsets.starts // so the first hold of r.cut is over
+	r.refolds.add([]pubkey.Key{meanwhile}, map[kafka.TopicPartition]int64{tp: 70})
+	require.Eventually(t, func() bool {
+		free := r.cut.TryLock()
+		if free {
+			r.cut.Unlock()
+		}
+		return !free
+	}, time.Minute, time.Millisecond, "the table is written")
+	r.refolds.take()
+	r.refolds.take() // all are folded again
+	r.store.mu.Unlock()
+	require.NoError(t, <-written)
+
+	file, err := checkpoint.Open(r.checkpointPath())
+	require.NoError(t, err)
+	defer func() { _ = file.Close() }()
+	var info checkpointInfo
+	require.NoError(t, file.About(&info))
+	require.ElementsMatch(t, []pubkey.Key{before, meanwhile}, info.TookBack)
+	require.Equal(t, map[kafka.TopicPartition]int64{tp: 70}, offsetsOf(info.Until))
 }
