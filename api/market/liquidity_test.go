@@ -51,6 +51,12 @@ func TestLiquidityOverTime(t *testing.T) {
 		{Time: hour("2026-11-19 11:00:00"), MintA: a, MintB: b, ReserveA: "7", ReserveB: "2000000"}, {Time: hour("2026-11-20 10:00:00"), MintA: a, MintB: b, ReserveA: "9", ReserveB: "4000000"},
 		{Time: hour("2026-11-20 12:00:00"), MintA: a, MintB: b, ReserveA: "0", ReserveB: "500000"},
 	}, reserves, "the leg at position 400 came after the change at 300")
+	whole := time.Unix(hour("2026-11-20 10:00:00"), 0)
+	for from, want := range map[time.Time]int{whole: 2, whole.Add(time.Second): 1} {
+		later, err := reader.PoolReserves(t.Context(), pool, from, never, 10)
+		require.NoError(t, err)
+		require.Equal(t, reserves[len(reserves)-want:], later, "hours that begin at this time or later")
+	}
 
 	held, err := reader.MintLiquidity(t.Context(), mint, always, never, 5)
 	require.NoError(t, err)
