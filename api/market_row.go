@@ -1,13 +1,8 @@
 package api
 
 import (
-	"math"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
-
-	"github.com/gofiber/fiber/v2"
 
 	"github.com/mintlake/mintlake/internal/jsonappend"
 	"github.com/mintlake/mintlake/replica"
@@ -97,53 +92,4 @@ func marketSorts() map[string]func(m *replica.Market) *float64 {
 	}
 	windowSorts(sorts)
 	return sorts
-}
-
-// queryFigures reads min_liquidity, min and max, and returns the filter; nil if all of them are
-// absent. A token whose figure is unknown does not pass.
-func (s *Server) queryFigures(c *fiber.Ctx) (func(id uint32) bool, error) {
-	var bounds []func(id uint32) bool
-	add := func(figure func(m *replica.Market) *float64, passes func(value float64) bool) {
-		figureOf := s.replica.Figure(figure)
-		bounds = append(bounds, func(id uint32) bool {
-			value, known := figureOf(id)
-			return known && passes(value)
-		})
-	}
-	least, err := queryUSD(c, "min_liquidity")
-	if err != nil {
-		return nil, err
-	}
-	if least != nil {
-		add(func(m *replica.Market) *float64 { return m.LiquidityUSD }, func(value float64) bool { return value >= *least })
-	}
-	for _, bound := range []struct {
-		field string
-		sign  float64
-	}{{"min", 1}, {"max", -1}} {
-		for _, text := range queryList(c, bound.field) {
-			figure, limit, err := parseBound(bound.field, text)
-			if err != nil {
-				return nil, err
-			}
-			add(figure, func(value float64) bool { return bound.sign*value >= bound.sign*limit })
-		}
-	}
-	if bounds == nil {
-		return nil, nil
-	}
-	return func(id uint32) bool {
-		return !slices.ContainsFunc(bounds, func(passes func(id uint32) bool) bool { return !passes(id) })
-	}, nil
-}
-
-// parseBound reads FIGURE:NUMBER, such as volume_1h_usd:1000.
-func parseBound(field, text string) (figure func(m *replica.Market) *float64, limit float64, err error) {
-	name, number, _ := strings.Cut(text, ":")
-	figure, known := marketSorts()[name]
-	limit, parseErr := strconv.ParseFloat(number, 64)
-	if !known || parseErr != nil || math.IsNaN(limit) || math.IsInf(limit, 0) || strings.ContainsAny(number, "xX_") {
-		return nil, 0, invalid(field, quoted(text), "must be a figure that tokens can be sorted by and a number, such as volume_1h_usd:1000, several with commas between")
-	}
-	return figure, limit, nil
 }

@@ -63,6 +63,8 @@ func TestOrdersByTheMarket(t *testing.T) {
 	require.Equal(t, []string{mints[1]}, order("min_liquidity=10.5&q=sym"))
 	require.ElementsMatch(t, tied, order("min=traders_24h:25,liquidity_usd:10"))
 	require.Equal(t, []string{mints[0]}, order("max=price_change_24h:0&min=trades_24h:5"))
+	require.Equal(t, []string{mints[1]}, order("min=trades_24h:5,trades_24h:6,trades_24h:4&max=trades_24h:9"), "the tightest bound counts")
+	require.Equal(t, []string{mints[0]}, order("max=trades_24h:6,trades_24h:5&min=trades_24h:2&min_liquidity=10"))
 	require.Equal(t, aFirst, order("sort=price_drop_24h")[:2])
 	require.Equal(t, []string{mints[1]}, order("min=first_pool_at:1800000000000"), "as the row has it, in milliseconds")
 	require.Equal(t, []string{mints[0]}, order("max=first_pool_at:1799999999999"))
