@@ -284,7 +284,13 @@ func (r *Replica) Root() (root.Root, bool) { return r.store.root() }
 
 // Search ranks the members of the registry, see package search. By the time the caller reads a
 // hit's row, the row may have changed, or the mint may not be a member any more.
-func (r *Replica) Search(query search.Query) search.Result { return r.index.Search(query) }
+func (r *Replica) Search(query search.Query) search.Result {
+	if filter := &query.Filter; filter.MinVolume != nil && r.store.volumes.differ.Load() {
+		// The index has the volumes that tokens are ordered by, and not those that users see.
+		filter.Passes, filter.MinVolume = r.store.volumes.atLeast(*filter.MinVolume, filter.Passes), nil
+	}
+	return r.index.Search(query)
+}
 
 // Tokens is the number of members of the registry.
 func (r *Replica) Tokens() int { return r.store.table.tokens() }

@@ -42,6 +42,9 @@ func (f figures) same(g figures) bool { return same(f.daily, g.daily) && same(f.
 // volumes are the current figures by row id.
 type volumes struct {
 	current atomic.Pointer[map[uint32]figures]
+	// differ is true once a token's rank was another than its daily volume. Then it stays true: the
+	// index may still have such ranks.
+	differ atomic.Bool
 
 	mu sync.RWMutex
 	// lastTrades has the block time of each mint's latest leg, by row id: Unix seconds, 0 for none.
@@ -85,6 +88,16 @@ func (v *volumes) of(number uint32) figures {
 	return (*current)[number]
 }
 
+// atLeast returns a filter for tokens with at least that daily volume that also pass another
+// filter; nil: there is no other one.
+func (v *volumes) atLeast(least float64, passes func(id uint32) bool) func(id uint32) bool {
+	current := v.current.Load()
+	return func(id uint32) bool {
+		daily := (*current)[id].daily
+		return daily != nil && *daily >= least && (passes == nil || passes(id))
+	}
+}
+
 // show sets the token's volume, and LastSeenAt if its latest trade is later. A token without
 // FirstSeenAt gets no LastSeenAt: the API shows neither time without the other, and a trade does
 // not say when the mint was first seen.
@@ -104,6 +117,7 @@ func same(a, b *float64) bool { return a == b || a != nil && b != nil && *a == *
 func (r *Replica) SetVolumes(list []Volume) {
 	s := r.store
 	next, changed := make(map[uint32]figures, len(list)), map[uint32]struct{}{}
+	differ := false
 	var before map[uint32]figures
 	if current := s.volumes.current.Load(); current != nil {
 		before = *current
@@ -118,6 +132,7 @@ func (r *Replica) SetVolumes(list []Volume) {
 		}
 		if of := (figures{list[i].DailyUSD, list[i].RankUSD, list[i].Market}); of != (figures{}) {
 			next[number] = of
+			differ = differ || !same(of.daily, of.rank)
 		}
 	}
 	for number, figures := range next {
@@ -131,6 +146,9 @@ func (r *Replica) SetVolumes(list []Volume) {
 		}
 	}
 	s.volumes.current.Store(&next)
+	if differ {
+		s.volumes.differ.Store(true)
+	}
 	// Facts can be folded between the parts.
 	for part := range slices.Chunk(slices.Collect(maps.Keys(changed)), volumesAtOnce) {
 		s.publish(part)

@@ -38,6 +38,13 @@ func TestVolumes(t *testing.T) {
 	require.Equal(t, usd(7), n.Lookup(b).DailyVolumeUSD)
 	require.EqualValues(t, int64(4e12), *n.Lookup(b).LastSeenAt)
 	require.Equal(t, []pubkey.Key{a, b}, top(), "by what they rank by")
+	least := func(usd float64) (total int) {
+		return n.Search(search.Query{IncludeToken22: true, Filter: search.Filter{MinVolume: &usd}, Limit: 5}).Total
+	}
+	require.Equal(t, []int{2, 1, 0}, []int{least(5), least(5.5), least(7.5)}, "a least volume is of the one that is shown")
+	onlyA, _ := n.ID(a)
+	filter := search.Filter{MinVolume: usd(5), Passes: func(id uint32) bool { return id == onlyA }}
+	require.Equal(t, 1, n.Search(search.Query{IncludeToken22: true, Filter: filter, Limit: 5}).Total)
 	require.Nil(t, n.Lookup(late))
 	log.Token(3, 12, "CCC", "The third", time.Now())
 	require.Eventually(t, func() bool { return n.Lookup(late) != nil }, hang, time.Millisecond)
