@@ -354,13 +354,13 @@ func transfers(t *testing.T, s *tables) {
 			}
 		}
 	}
-	// The same instruction by a source that does not know its place in the block.
-	const unknownIndex = 0xffffff << 40
+	// The same instruction by a source that knows its transaction's index in the block.
+	const knownIndex = 1 << 63
 	row(500, 5<<24, "transfer", "10", 1000)
 	row(500, 6<<24, "burn", "20", 1000)
 	row(501, 1<<24, "transfer", "NULL", 1010)
 	row(502, 1<<24, "transfer", "30", 1020)
-	row(502, 1<<24|unknownIndex, "transfer", "30", 1020)
+	row(502, 1<<24|knownIndex, "transfer", "30", 1020)
 	read := func(filter balances.Filter, limit int) (slots []uint64) {
 		var before balances.MoveCursor
 		for {
@@ -376,7 +376,9 @@ func transfers(t *testing.T, s *tables) {
 			require.NoError(t, err)
 		}
 	}
-	require.Equal(t, []uint64{502, 501, 500, 500}, read(balances.Filter{}, 100))
+	for _, limit := range []int{1, 2, 3, 100} {
+		require.Equal(t, []uint64{502, 501, 500, 500}, read(balances.Filter{}, limit), limit)
+	}
 	require.Equal(t, []uint64{501, 500, 500}, read(balances.Filter{To: time.Unix(1020, 0)}, 1))
 	require.Equal(t, []uint64{502, 501}, read(balances.Filter{From: time.Unix(1010, 0)}, 100))
 	require.Equal(t, []uint64{500}, read(balances.Filter{Kind: "burn"}, 2))
@@ -396,6 +398,26 @@ func transfers(t *testing.T, s *tables) {
 		return list
 	}
 	require.Len(t, wallet(from, balances.Filter{}), 4)
+	self := key(83, true) // gives to itself, so each of its transfers has two rows
+	for _, place := range []uint64{1 << 24, 1<<24 | knownIndex, 2 << 24, 2<<24 | knownIndex | 7<<40, 3 << 24} {
+		for _, in := range []bool{false, true} {
+			s.exec(t, fmt.Sprintf("INSERT INTO mintlake.wallet_transfers_raw (owner, slot, place, signature, is_in, mint, kind, account, other, amount, decimals)"+
+				" VALUES ('%s', 510, %d, repeat('t', 64), %t, '%s', 'transfer', %s, %s, 1, 6)", self, place, in, mint, quoted(pubkey.Key{1}), quoted(self)))
+		}
+	}
+	for owner, rows := range map[pubkey.Key]int{from: 4, self: 6} {
+		var paged []balances.Movement
+		for before := (balances.MoveCursor{}); ; before = balances.MoveCursorOf(&paged[len(paged)-1]) {
+			page, err := s.reader.WalletTransfers(t.Context(), owner, balances.Filter{}, before, 1)
+			require.NoError(t, err)
+			if len(page) == 0 {
+				break
+			}
+			paged = append(paged, page...)
+		}
+		require.Len(t, paged, rows)
+		require.Equal(t, wallet(owner, balances.Filter{}), paged)
+	}
 	require.Empty(t, wallet(from, balances.Filter{Direction: "in"}))
 	require.Empty(t, wallet(from, balances.Filter{Mint: &other}))
 	got := wallet(to, balances.Filter{Direction: "in", Mint: &mint, Kind: "burn"})

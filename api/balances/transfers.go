@@ -2,6 +2,7 @@ package balances
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"time"
 
@@ -29,23 +30,19 @@ func (c *ClickHouse) KeptFrom(ctx context.Context) (slot uint64, err error) {
 
 // Transfers implements Reader.
 func (c *ClickHouse) Transfers(ctx context.Context, mint pubkey.Key, filter Filter, before MoveCursor, limit int) ([]Movement, error) {
-	where, args := filter.where(before)
-	if !before.zero() {
-		where += " AND (slot, place, signature) < ({slot:UInt64}, {place:UInt64}, base58Decode({signature:String}))"
-	}
-	args = append(args, clickhouse.Named("mint", mint.String()), clickhouse.Named("limit", limit))
+	where, args := filter.where()
+	where = "mint = {mint:String}" + where
+	after, cursor := before.after("transfers_raw", where, false)
+	args = append(append(args, cursor...), clickhouse.Named("mint", mint.String()), clickhouse.Named("limit", limit))
 	return c.movements(ctx, "SELECT mint, slot, place, block_time, toString(signature), toString(kind), toString(from_account), toString(from_owner), toString(to_account), toString(to_owner),"+
-		" amount, fee, decimals, false FROM {db}.transfers_raw WHERE mint = {mint:String}"+where+
+		" amount, fee, decimals, false FROM {db}.transfers_raw WHERE "+where+after+
 		" ORDER BY mint DESC, slot DESC, place DESC, signature DESC LIMIT 1 BY slot, signature, "+inTransaction+" LIMIT {limit:UInt32}", args)
 }
 
 // WalletTransfers implements Reader.
 func (c *ClickHouse) WalletTransfers(ctx context.Context, owner pubkey.Key, filter Filter, before MoveCursor, limit int) ([]Movement, error) {
-	where, args := filter.where(before)
-	if !before.zero() {
-		where += " AND (slot, place, signature, is_in) < ({slot:UInt64}, {place:UInt64}, base58Decode({signature:String}), {in:Bool})"
-		args = append(args, clickhouse.Named("in", map[bool]string{true: "true", false: "false"}[before.in]))
-	}
+	where, args := filter.where()
+	where = "owner = {owner:String}" + where
 	switch filter.Direction {
 	case "in":
 		where += " AND is_in"
@@ -56,27 +53,43 @@ func (c *ClickHouse) WalletTransfers(ctx context.Context, owner pubkey.Key, filt
 		where += " AND mint = {mint:String}"
 		args = append(args, clickhouse.Named("mint", filter.Mint.String()))
 	}
-	args = append(args, clickhouse.Named("owner", owner.String()), clickhouse.Named("limit", limit))
+	after, cursor := before.after("wallet_transfers_raw", where, true)
+	args = append(append(args, cursor...), clickhouse.Named("owner", owner.String()), clickhouse.Named("limit", limit))
 	side := func(in, out string) string { return "toString(if(is_in, " + in + ", " + out + "))" }
 	self := "toFixedString(base58Decode(owner), 32)"
 	return c.movements(ctx, "SELECT mint, slot, place, block_time, toString(signature), toString(kind), "+
 		side("toFixedString('', 32)", "account")+", "+side("other", self)+", "+side("account", "toFixedString('', 32)")+", "+side(self, "other")+
-		", amount, fee, decimals, is_in FROM {db}.wallet_transfers_raw WHERE owner = {owner:String}"+where+
+		", amount, fee, decimals, is_in FROM {db}.wallet_transfers_raw WHERE "+where+after+
 		" ORDER BY owner DESC, slot DESC, place DESC, signature DESC, is_in DESC LIMIT 1 BY slot, signature, "+inTransaction+", is_in LIMIT {limit:UInt32}", args)
 }
 
-// where returns the conditions that the tables of both queries have in common. slot is compared
-// once more outside of the tuple, because the index does not look into tuples.
-func (f *Filter) where(before MoveCursor) (string, []any) {
+// after returns the condition for rows after the cursor, and its arguments. where is the rest of
+// the query's condition. Rows of which a copy is at the cursor or before it are left out: an
+// earlier page had that copy. All copies of a transfer are in one slot. slot is compared once more
+// outside of the tuple, because the index does not look into tuples.
+func (c *MoveCursor) after(table, where string, hasSide bool) (string, []any) {
+	if c.zero() {
+		return "", nil
+	}
+	order, cursor, copies := "place, signature", "{place:UInt64}, base58Decode({signature:String})", "signature, "+inTransaction
+	if hasSide {
+		order, cursor, copies = order+", is_in", cursor+", {in:Bool}", copies+", is_in"
+	}
+	return " AND slot <= {slot:UInt64} AND (slot, " + order + ") < ({slot:UInt64}, " + cursor + ") AND NOT (slot = {slot:UInt64} AND (" + copies + ") IN (" +
+			"SELECT " + copies + " FROM {db}." + table + " WHERE " + where + " AND slot = {slot:UInt64} AND (" + order + ") >= (" + cursor + ")))",
+		[]any{
+			clickhouse.Named("slot", c.slot), clickhouse.Named("place", c.place), clickhouse.Named("signature", base58.Encode(c.signature[:])),
+			clickhouse.Named("in", strconv.FormatBool(c.in)),
+		}
+}
+
+// where returns the conditions that the tables of both queries have in common.
+func (f *Filter) where() (string, []any) {
 	var where strings.Builder
 	var args []any
 	add := func(condition, name string, value any) {
 		where.WriteString(" AND " + condition)
 		args = append(args, clickhouse.Named(name, value))
-	}
-	if !before.zero() {
-		add("slot <= {slot:UInt64}", "slot", before.slot)
-		args = append(args, clickhouse.Named("place", before.place), clickhouse.Named("signature", base58.Encode(before.signature[:])))
 	}
 	if !f.From.IsZero() {
 		add("block_time >= {from:DateTime}", "from", f.From.UTC().Format(time.DateTime))
