@@ -20,6 +20,7 @@ type Inverted struct {
 	candidates sync.Pool // of *candidates
 	cache      pageCache
 	manyTokens int // see ask; it does not change
+	mostKept   int // see deepPage; it does not change
 
 	// The fields below are only for the writer.
 	writer       sync.Mutex
@@ -37,7 +38,7 @@ type Inverted struct {
 // NewInverted returns an empty index. It has goroutines only while it merges or is asked; there is
 // nothing to close.
 func NewInverted() *Inverted {
-	x := &Inverted{attributes: attributeTable{numbers: map[string]uint32{}}, tiers: usualTiers(), maxDocuments: maxDocuments, manyTokens: manyTokens}
+	x := &Inverted{attributes: attributeTable{numbers: map[string]uint32{}}, tiers: usualTiers(), maxDocuments: maxDocuments, manyTokens: manyTokens, mostKept: mostKept}
 	x.cache.seed = maphash.MakeSeed()
 	x.candidates.New = func() any { return &candidates{} }
 	x.current.Store(&version{shorts: &shortCounts{}})
@@ -75,15 +76,11 @@ func (x *Inverted) search(p *plan, v *version) (result Result) {
 	case offset < v.live:
 		size = min(offset+limit, v.live)
 	}
-	r := newRanking(p, size)
-	switch {
-	case p.text == "":
-		result.Total = r.rankAll(v)
-	case p.query.Sort == SortRelevance:
-		result.Total = x.rankByRelevance(r, v)
-	default:
-		result.Total = x.rankByKey(r, v)
+	if size > x.mostKept && p.query.Sort != SortMint {
+		return x.deepPage(p, v, offset, limit)
 	}
+	r := newRanking(p, size)
+	result.Total = x.rank(r, v)
 	result.Hits = r.page(offset)
 	if p.query.Sort == SortMint && len(result.Hits) > limit {
 		result.Hits = result.Hits[:limit]
@@ -91,6 +88,18 @@ func (x *Inverted) search(p *plan, v *version) (result Result) {
 		result.Next = last.segment.mints[last.doc].String()
 	}
 	return result
+}
+
+// rank offers the documents that match, as far as they may enter the page, and counts all of them.
+func (x *Inverted) rank(r *ranking, v *version) (total int) {
+	switch {
+	case r.plan.text == "":
+		return r.rankAll(v)
+	case r.plan.query.Sort == SortRelevance:
+		return x.rankByRelevance(r, v)
+	default:
+		return x.rankByKey(r, v)
+	}
 }
 
 // rankByRelevance finds the candidates of each segment, counts the documents that have them and

@@ -24,6 +24,10 @@ type top struct {
 	query   *Query
 	size    int
 	entries []entry
+	// after is nil, or the entry after which the best documents are kept.
+	after *entry
+	// instead is nil, or called with each document that matches; then offer keeps none.
+	instead func(e entry)
 }
 
 // class returns a number that orders tiers and, within a tier, scores; lower is better. Scores are
@@ -44,6 +48,9 @@ func (t *top) isFull() bool { return len(t.entries) >= t.size }
 // mayEnter returns false when a document of this tier, score and key, or a worse one, is below the
 // threshold.
 func (t *top) mayEnter(tier Tier, score float64, key uint64) bool {
+	if t.instead != nil {
+		return true
+	}
 	if t.size == 0 || !t.isFull() {
 		return t.size > 0
 	}
@@ -55,7 +62,9 @@ func (t *top) mayEnter(tier Tier, score float64, key uint64) bool {
 func (t *top) offer(e entry) {
 	e.class = t.class(e.tier, e.score)
 	switch {
-	case t.size == 0:
+	case t.instead != nil:
+		t.instead(e)
+	case t.size == 0, t.after != nil && t.compare(&e, t.after) <= 0:
 	case len(t.entries) < t.size:
 		t.entries = append(t.entries, e)
 		if t.isFull() {
