@@ -34,8 +34,8 @@ type Change struct {
 	Same bool
 }
 
-// Gone returns whether the mint is not in the registry any more. It was a member before: what
-// changes of other mints is not reported.
+// Gone returns whether the mint is not in the registry any more. Then Was is true: a change of a
+// mint that is no member and was none is not reported.
 func (c *Change) Gone() bool { return c.Token == nil && !c.Same }
 
 // Listener gets every change after the index has it, one batch at a time, in the order of the fold.
