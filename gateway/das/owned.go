@@ -64,7 +64,7 @@ func (s *Server) accounts(ctx context.Context, q *ownerQuery) (list []owned, why
 	if q.mint != nil {
 		query.Set("mint", q.mint.String())
 	}
-	for read := 0; read <= maxOwned; {
+	for read := 0; read < maxOwned; {
 		page := &ownedPage{}
 		err := s.request(ctx, http.MethodGet, "/owners/"+q.owner.String()+"/accounts?"+query.Encode(), nil, page)
 		switch {

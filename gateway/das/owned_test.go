@@ -2,6 +2,8 @@ package das
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -82,6 +84,35 @@ func TestWhatWouldBeAGuess(t *testing.T) {
 		_, err := answer(t, s, &upstream{}, "getTokenAccounts", params)
 		requireCode(t, err, -32602, text)
 	}
+}
+
+// TestAnOwnerWithTooManyAccountsIsNotAnswered: five full pages are answered, one more account is too
+// many.
+func TestAnOwnerWithTooManyAccountsIsNotAnswered(t *testing.T) {
+	a := newAPI(t, 1)
+	s := newServer(t, a)
+	owner, path := mint(900), "/owners/"+mint(900)+"/accounts?cursor="
+	pages := func(last string) {
+		a.owners = map[string]string{}
+		full := strings.Repeat(account(501, 1, 5, plain)+",", maxLimit-1) + account(501, 1, 5, plain)
+		for cursor := range 5 {
+			next := fmt.Sprintf(`"%d"`, cursor+1)
+			if cursor == 4 {
+				next = last
+			}
+			a.owners[path+strings.TrimPrefix(strconv.Itoa(cursor), "0")] = `{"items":[` + full + `],"next":` + next + `,"complete":true}`
+		}
+		a.owners[path+"5"] = `{"items":[` + account(502, 1, 5, plain) + `],"next":null,"complete":true}`
+	}
+	call := `{"owner":"` + owner + `","limit":1}`
+	pages("null")
+	_, err := answer(t, s, nil, "getTokenAccounts", call)
+	require.NoError(t, err)
+	pages(`"5"`)
+	_, err = answer(t, s, nil, "getTokenAccounts", call)
+	requireCode(t, err, -32602, "more than 5000 accounts")
+	_, err = answer(t, s, &upstream{}, "getTokenAccounts", call)
+	require.ErrorIs(t, err, jsonrpc.ErrElsewhere)
 }
 
 // TestTokensOfAnOwner: each token of the registry is listed once, with the sum of the accounts.
