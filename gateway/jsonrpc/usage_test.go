@@ -2,6 +2,9 @@ package jsonrpc
 
 import (
 	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/access/keys"
+	"github.com/mintlake/mintlake/internal/testkit"
 	"github.com/mintlake/mintlake/internal/testkit/usagetest"
 )
 
@@ -35,6 +39,24 @@ func TestCallsCountAsUsageOfTheirKey(t *testing.T) {
 	require.Equal(t, 2*uint64(len(single)), slots.GetBytes())
 	require.Equal(t, uint64(scanUnits), totals["rpc alice getBlock"].GetUnits())
 	require.Equal(t, uint64(1), totals["rpc alice other"].GetRequests())
+}
+
+// docs/keys.md names exactly the methods that weigh more than others.
+func TestThePageNamesTheMethodsThatWeighMore(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(testkit.Root(t), "docs", "keys.md"))
+	require.NoError(t, err)
+	row := regexp.MustCompile("(?m)^\\| `units` \\|.*; 10 for calls that [^(]*\\(([^)]*)\\)").FindSubmatch(page)
+	require.NotNil(t, row)
+	var named, charged []string
+	for _, name := range regexp.MustCompile("`([^`]+)`").FindAllSubmatch(row[1], -1) {
+		named = append(named, string(name[1]))
+	}
+	for name := range table {
+		if unitsOf(name) == scanUnits {
+			charged = append(charged, name)
+		}
+	}
+	require.ElementsMatch(t, charged, named)
 }
 
 // An upstream's errors count as requests, and their bytes do not count.
