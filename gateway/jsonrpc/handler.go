@@ -292,9 +292,10 @@ func (g *Gateway) perform(ctx context.Context, req *request, c *message.Call, s 
 
 // answerOf returns the answer to a call. If a Local has the method, that Local answers the call,
 // unless it returns ErrElsewhere. Otherwise the upstreams are asked, in the way that the method's
-// effect allows.
+// effect allows. In a session they are asked for every answer that belongs to a slot: Mintlake's
+// own data may be of an earlier slot than what the session has seen.
 func (g *Gateway) answerOf(ctx context.Context, c *message.Call, s *session) (*answer, error) {
-	if local := g.local[c.Method]; local != nil {
+	if local := g.local[c.Method]; local != nil && (s == nil || methodOf(c.Method).timeless) {
 		if got, err := g.answerLocally(ctx, local, c); !errors.Is(err, ErrElsewhere) {
 			return got, err
 		}

@@ -104,3 +104,34 @@ func TestLocalMethodsMayAskUpstream(t *testing.T) {
 	status, _ = f.post(t, assetCall(7))
 	require.Equal(t, http.StatusBadGateway, status)
 }
+
+// TestASessionGetsNoSlotOfALocal: what is answered here may be of an earlier slot than what the
+// session has seen of an upstream.
+func TestASessionGetsNoSlotOfALocal(t *testing.T) {
+	n := newNode(t, func(w http.ResponseWriter, body string) {
+		if strings.Contains(body, "getTokenSupply") {
+			says(`{"jsonrpc":"2.0","result":{"context":{"slot":1000},"value":1},"id":1}`)(w, body)
+		} else {
+			says(`{"jsonrpc":"2.0","result":1000,"id":1}`)(w, body)
+		}
+	})
+	key, store := oneKey(t)
+	f := startLocal(t, Config{Upstreams: []string{n.URL}}, store, localMethods{})
+	f.key = key
+	here := localMethods{func(string, json.RawMessage, Ask) (json.RawMessage, error) {
+		return json.RawMessage(`{"context":{"slot":500},"value":1}`), nil
+	}}
+	f.local["getTokenSupply"], f.local["getAsset"] = here, here
+	supply := `{"jsonrpc":"2.0","id":1,"method":"getTokenSupply","params":["x",{"commitment":"confirmed"}]}`
+	mine := []string{SessionHeader, "mine"}
+	_, body, _ := f.respond(t, `{"jsonrpc":"2.0","id":1,"method":"getSlot","params":[{"commitment":"confirmed"}]}`, mine...)
+	require.Contains(t, body, "1000")
+	_, body, _ = f.respond(t, supply, mine...)
+	require.Contains(t, body, `"slot":1000`)
+	_, body, _ = f.respond(t, "["+supply+"]", mine...)
+	require.Contains(t, body, `"slot":1000`)
+	_, body, _ = f.respond(t, supply)
+	require.Contains(t, body, `"slot":500`, "without a session")
+	_, body, _ = f.respond(t, assetCall(1), mine...)
+	require.Contains(t, body, `"slot":500`, "an asset belongs to no slot")
+}
