@@ -56,7 +56,7 @@ func BenchmarkEngine(b *testing.B) {
 		slices.SortFunc(filters[i], compareAddresses)
 		sub, err := h.add("", "", 1<<20)
 		require.NoError(b, err)
-		require.NoError(b, h.setFilters(sub, []namedFilter{{"f", &filter{include: filters[i]}}}))
+		require.NoError(b, h.set(sub, []namedFilter{{"f", &filter{include: filters[i]}}}, nil))
 	}
 	if dir := os.Getenv("MINTLAKE_BENCH_DIR"); dir != "" {
 		writeEngineInput(b, dir, list, filters)

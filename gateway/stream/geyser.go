@@ -202,8 +202,7 @@ func (g *geyser) receive(stream grpc.BidiStreamingServer[pb.SubscribeRequest, pb
 // apply makes filters and watches the subscriber's, and starts a replay for them; r may be nil.
 // After an error the replay was released.
 func (g *geyser) apply(ctx context.Context, sub *subscriber, filters []namedFilter, watches []*watch, r *replay) error {
-	g.hub.setWatches(sub, watches)
-	if err := g.hub.setFilters(sub, filters); err != nil {
+	if err := g.hub.set(sub, filters, watches); err != nil {
 		g.metrics.refused.WithLabelValues(formGRPC, "full").Inc()
 		if r != nil {
 			r.release()

@@ -48,7 +48,7 @@ func TestFiltersHaveYellowstonesMeaning(t *testing.T) {
 		h := newHub(1, 10)
 		sub, err := h.add("", "", 1)
 		require.NoError(t, err)
-		require.NoError(t, h.setFilters(sub, read))
+		require.NoError(t, h.set(sub, read, nil))
 		got := []int{}
 		for i, x := range sample {
 			parsed, err := parseRecord(x.record())

@@ -155,21 +155,12 @@ func (h *hub) remove(s *subscriber) {
 	h.gone.Done()
 }
 
-// setWatches replaces the subscriber's watches. It does nothing if the subscriber was removed.
-func (h *hub) setWatches(s *subscriber, watches []*watch) {
-	s.change.Lock()
-	defer s.change.Unlock()
-	if !s.gone {
-		s.shard.setWatches(s, watches)
-	}
-}
-
-// setFilters replaces the subscriber's filters between two transactions: each transaction is
+// set replaces the subscriber's filters and watches between two transactions: each transaction is
 // matched either against the old filters or against the new ones. A filter that is in both keeps
 // its place in the index. Matching goes on meanwhile. If all subscribers together would have too
-// many addresses, setFilters changes nothing and returns an error. It does nothing if the
-// subscriber was removed.
-func (h *hub) setFilters(s *subscriber, filters []namedFilter) error {
+// many addresses, set changes nothing, the watches neither, and returns an error. It does nothing
+// if the subscriber was removed.
+func (h *hub) set(s *subscriber, filters []namedFilter, watches []*watch) error {
 	s.change.Lock()
 	defer s.change.Unlock()
 	if s.gone {
@@ -192,6 +183,8 @@ func (h *hub) setFilters(s *subscriber, filters []namedFilter) error {
 		h.addresses.Add(-more)
 		return fmt.Errorf("the server holds as many addresses as it may: %d in the filters of all its clients", h.mostAddresses)
 	}
+	// The watches come first: a new filter must not deliver what lies before a gap untold.
+	s.shard.setWatches(s, watches)
 	s.shard.replace(s, next)
 	return nil
 }

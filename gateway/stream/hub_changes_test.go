@@ -59,7 +59,7 @@ func TestFiltersChangeWhileTransactionsFlow(t *testing.T) {
 				}
 				read := readAll(t, set)
 				earliest := int(matched.Load())
-				if err := h.setFilters(subs[i], read); err != nil {
+				if err := h.set(subs[i], read, nil); err != nil {
 					t.Error(err)
 				}
 				versions[i] = append(versions[i], version{set, earliest, int(published.Load())})
@@ -134,6 +134,6 @@ func TestWatchesThatComeTooLate(t *testing.T) {
 	sub, err := h.add("", "", 1)
 	require.NoError(t, err)
 	h.remove(sub)
-	h.setWatches(sub, []*watch{{kind: watchSlots}})
+	require.NoError(t, h.set(sub, nil, []*watch{{kind: watchSlots}}))
 	require.Empty(t, sub.shard.watchers)
 }

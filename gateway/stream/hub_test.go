@@ -122,7 +122,7 @@ func TestTenThousandRandomFilters(t *testing.T) {
 		var err error
 		subs[i], err = h.add("", "", len(list))
 		require.NoError(t, err)
-		require.NoError(t, h.setFilters(subs[i], readAll(t, sets[i])))
+		require.NoError(t, h.set(subs[i], readAll(t, sets[i]), nil))
 	}
 	publishAll(h, list, 100)
 	var delivered atomic.Int64
@@ -206,14 +206,14 @@ func TestAddressesOfAllAreBounded(t *testing.T) {
 		}
 		return []namedFilter{{"f", f}}
 	}
-	require.NoError(t, h.setFilters(first, of(0, 60)))
-	require.ErrorContains(t, h.setFilters(second, of(60, 41)), "as many addresses as it may: 100")
-	require.NoError(t, h.setFilters(second, of(60, 40)))
-	require.NoError(t, h.setFilters(first, of(0, 10)))
-	require.NoError(t, h.setFilters(second, of(60, 90)))
+	require.NoError(t, h.set(first, of(0, 60), nil))
+	require.ErrorContains(t, h.set(second, of(60, 41), nil), "as many addresses as it may: 100")
+	require.NoError(t, h.set(second, of(60, 40), nil))
+	require.NoError(t, h.set(first, of(0, 10), nil))
+	require.NoError(t, h.set(second, of(60, 90), nil))
 	h.remove(first)
 	h.remove(second)
-	require.NoError(t, h.setFilters(second, of(0, 1)), "one that is gone")
+	require.NoError(t, h.set(second, of(0, 1), nil), "one that is gone")
 	requireEmpty(t, h)
 }
 
@@ -357,7 +357,7 @@ func BenchmarkPublish(b *testing.B) {
 				own := list[r.IntN(len(list))]
 				f.include[0] = own.accounts[0]
 				slices.SortFunc(f.include, compareAddresses)
-				require.NoError(b, h.setFilters(sub, []namedFilter{{"f", f}}))
+				require.NoError(b, h.set(sub, []namedFilter{{"f", f}}, nil))
 			}
 			done := make(chan struct{})
 			h.finished = func(*batch) { close(done) }

@@ -48,7 +48,7 @@ func TestStatusesDoNotWaitBehindTransactions(t *testing.T) {
 	require.NoError(t, err)
 	read, err := readFilters(filters{"all": {}}, limits{1, 10})
 	require.NoError(t, err)
-	require.NoError(t, h.setFilters(sub, read))
+	require.NoError(t, h.set(sub, read, nil))
 	in := &pb.SubscribeRequest{Transactions: filters{"all": {}}, Slots: map[string]*pb.SubscribeRequestFilterSlots{"s": {}}}
 	watches, err := watchesOf(in, levelLog, 2)
 	require.NoError(t, err)

@@ -353,7 +353,7 @@ func TestASlowClientAtProcessedIsCutOff(t *testing.T) {
 	read, err := readFilters(filters{"all": {}}, limits{1, 10})
 	require.NoError(t, err)
 	read[0].at = levelProcessed
-	require.NoError(t, h.setFilters(sub, read))
+	require.NoError(t, h.set(sub, read, nil))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go func() { _ = h.run(ctx) }()

@@ -230,7 +230,7 @@ func (s *Server) replayer(t *testing.T, slot uint64, filter *pb.SubscribeRequest
 	list, err := readFilters(filters{"f": filter}, limits{1, 1})
 	require.NoError(t, err)
 	list[0].gate = again.gate
-	require.NoError(t, s.hub.setFilters(sub, list))
+	require.NoError(t, s.hub.set(sub, list, nil))
 	return sub, again, nil
 }
 
@@ -281,7 +281,7 @@ func TestASlotThatRetentionCutsIsAGap(t *testing.T) {
 		s := replayServer(t, l, Config{})
 		sub, again, err := s.replayer(t, 100, &pb.SubscribeRequestFilterTransactions{})
 		require.NoError(t, err)
-		s.hub.setWatches(sub, []*watch{{kind: watchGaps, ordered: true, gate: again.gate}})
+		sub.shard.setWatches(sub, []*watch{{kind: watchGaps, ordered: true, gate: again.gate}})
 		go again.run(t.Context())
 		synctest.Wait() // until the client reads
 		const offset = 2*301 + 150

@@ -227,6 +227,5 @@ func (c *session) publish() error {
 		at, gate := c.filters[id].at, c.filters[id].gate
 		watches = append(watches, &watch{kind: watchStatus, name: name, at: at}, &watch{kind: watchGaps, name: name, ordered: true, at: at, gate: gate})
 	}
-	c.server.hub.setWatches(c.sub, watches)
-	return c.server.hub.setFilters(c.sub, filters)
+	return c.server.hub.set(c.sub, filters, watches)
 }

@@ -212,3 +212,25 @@ func TestASubscriptionsNumberComesBeforeWhatItBrings(t *testing.T) {
 		require.NoError(t, socket.Write(f.context(t), websocket.MessageText, []byte(call)))
 	}
 }
+
+// TestARefusedSubscriptionBringsNothing: a subscription that the server has no room for leaves no
+// watch behind, and the others go on.
+func TestARefusedSubscriptionBringsNothing(t *testing.T) {
+	l := newMemoryLog(0)
+	f := startOn(t, l, Config{stallAfter: patience})
+	f.hub.addresses.Add(maxAllAddresses - 1) // other clients have these
+	conn := f.dial(t)
+	require.Contains(t, f.call(t, conn, `{"jsonrpc":"2.0","id":1,"method":"transactionSubscribe","params":[{"accountInclude":["`+text(1)+`"]}]}`), `"result":1`)
+	require.Contains(t, f.call(t, conn, `{"jsonrpc":"2.0","id":2,"method":"transactionSubscribe","params":[{"accountInclude":["`+text(2)+`"]}]}`), "as many addresses as it may")
+	l.slot(100, 99, 0, false)
+	l.slot(103, 102, 0, false)
+	l.slot(104, 103, 2, false) // its second transaction has the address of subscription 1
+	for _, want := range []string{
+		`{"jsonrpc":"2.0","method":"gapNotification","params":{"result":{"firstSlot":101,"lastSlot":102},"subscription":1}}`,
+		`"transactionNotification"`,
+	} {
+		_, message, err := conn.Read(f.context(t))
+		require.NoError(t, err)
+		require.Contains(t, string(message), want)
+	}
+}
