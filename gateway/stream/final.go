@@ -22,7 +22,7 @@ type finals struct {
 	bytes int
 	// root is the highest finalized slot; 0 while none is known.
 	root uint64
-	// droppedFrom and droppedTo are the first and the last of the slots that hold has dropped while
+	// droppedFrom and droppedTo are the first and the last of the slots that bound has dropped while
 	// no finalized slot was known, and that finalized has not returned as a gap yet. Both are 0 if
 	// there are none.
 	droppedFrom, droppedTo uint64
@@ -47,46 +47,51 @@ func (f *finals) of(slot uint64) *finalSlot {
 	return s
 }
 
-// hold keeps a transaction until its slot is finalized. If it then holds too much, it drops the
-// oldest slot. isLost says that the caller must tell subscribers now that the slot lost is missing.
-// While no finalized slot is known, isLost is false, and finalized returns the gap later: no live
-// subscriber can wait for finalized transactions yet, but one may come before the dropped slot is
-// finalized, and a replay waits from its beginning.
-func (f *finals) hold(t *transaction) (lost uint64, isLost bool) {
+// hold keeps a transaction until its slot is finalized. The result is that of bound.
+func (f *finals) hold(t *transaction) (lost []uint64) {
 	s := f.of(t.slot)
 	s.list = append(s.list, t)
 	size := t.size()
 	s.bytes, f.bytes = s.bytes+size, f.bytes+size
-	most := heldSlots
-	if f.root == 0 {
-		most = heldUntold
-	}
-	if f.bytes <= heldBytes && len(f.slots) <= most {
-		return 0, false
-	}
-	oldest := slices.Min(slices.Collect(maps.Keys(f.slots)))
-	f.forget(oldest)
-	if f.root > 0 {
-		return oldest, true
-	}
-	if f.droppedTo == 0 {
-		f.droppedFrom = oldest
-	}
-	f.droppedFrom, f.droppedTo = min(f.droppedFrom, oldest), max(f.droppedTo, oldest)
-	return 0, false
+	return f.bound()
 }
 
 // ended keeps the end of a slot. If the slot was finalized before its end came, as when a missed
-// slot is filled later, ended moves its transactions into end.final.
-func (f *finals) ended(end *note) {
+// slot is filled later, ended moves its transactions into end.final. The result is that of bound.
+func (f *finals) ended(end *note) (lost []uint64) {
 	f.of(end.slot).end = end
 	if end.slot <= f.root {
 		end.final = []*finalSlot{f.forget(end.slot)}
 	}
+	return f.bound()
+}
+
+// bound drops the oldest slots while too much is held. The caller must tell subscribers now that
+// the slots in lost are missing. While no finalized slot is known, lost is nil, and finalized
+// returns the gap later: no live subscriber can wait for finalized transactions yet, but one may
+// come before the dropped slot is finalized, and a replay waits from its beginning.
+func (f *finals) bound() (lost []uint64) {
+	most := heldSlots
+	if f.root == 0 {
+		most = heldUntold
+	}
+	for f.bytes > heldBytes || len(f.slots) > most {
+		oldest := slices.Min(slices.Collect(maps.Keys(f.slots)))
+		f.forget(oldest)
+		if f.root > 0 {
+			lost = append(lost, oldest)
+			continue
+		}
+		if f.droppedTo == 0 {
+			f.droppedFrom = oldest
+		}
+		f.droppedFrom, f.droppedTo = min(f.droppedFrom, oldest), max(f.droppedTo, oldest)
+	}
+	return lost
 }
 
 // finalized moves the held slots up to n.slot into n.final, in ascending order. A finalized slot
-// finalizes all slots before it, even if the source does not report them. If hold has dropped slots
+// finalizes all slots before it, even if the source does not report them. If bound has dropped slots
 // up to n.slot of which subscribers were not told yet, finalized returns their gap; otherwise nil.
 func (f *finals) finalized(n *note) (gap *note) {
 	f.root = max(f.root, n.slot)

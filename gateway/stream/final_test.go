@@ -104,9 +104,7 @@ func TestHeldTransactionsAreBounded(t *testing.T) {
 	f := newFinals()
 	slots := func(from, n uint64) (lost []uint64) {
 		for slot := range n {
-			if s, isLost := f.hold(&transaction{slot: from + slot}); isLost {
-				lost = append(lost, s)
-			}
+			lost = append(lost, f.hold(&transaction{slot: from + slot})...)
 		}
 		return lost
 	}
@@ -118,8 +116,10 @@ func TestHeldTransactionsAreBounded(t *testing.T) {
 	require.Zero(t, f.bytes)
 	require.Equal(t, []uint64{1000, 1001}, slots(1000, heldSlots+2))
 	f.finalized(&note{slot: 5000})
-	_, isLost := f.hold(&transaction{slot: 6000, raw: make([]byte, 0), accounts: make([]address, 0, heldBytes/32+1)})
-	require.True(t, isLost)
+	f.hold(&transaction{slot: 5998})
+	f.hold(&transaction{slot: 5999})
+	huge := &transaction{slot: 6000, raw: make([]byte, 0), accounts: make([]address, 0, heldBytes/32+1)}
+	require.Equal(t, []uint64{5998, 5999, 6000}, f.hold(huge), "as many as it takes")
 	require.Zero(t, f.bytes)
 
 	l := newLogReader(nil)
@@ -127,6 +127,28 @@ func TestHeldTransactionsAreBounded(t *testing.T) {
 	gap := &note{kind: noteGap, finalOnly: true}
 	require.True(t, (&watch{kind: watchGaps, at: levelFinal}).wants(gap))
 	require.False(t, (&watch{kind: watchGaps}).wants(gap), "who asks for confirmed misses nothing")
+}
+
+// TestHeldEndsAreBounded: slots without transactions are bounded as others are, whether finalized
+// slots are known or not.
+func TestHeldEndsAreBounded(t *testing.T) {
+	f := newFinals()
+	const ends = 10_000
+	for slot := range uint64(ends) {
+		require.Empty(t, f.ended(&note{kind: noteEnd, slot: 1 + slot}), "they are told when they are finalized")
+		require.LessOrEqual(t, len(f.slots), heldUntold)
+	}
+	require.Empty(t, f.hold(&transaction{slot: ends + 1}))
+	final := &note{slot: ends + 1}
+	require.Equal(t, &note{kind: noteGap, first: 1, slot: ends + 1 - heldUntold, finalOnly: true}, f.finalized(final))
+	require.Len(t, final.final, heldUntold)
+	require.Empty(t, f.slots)
+
+	var lost []uint64
+	for slot := range uint64(heldSlots + 2) {
+		lost = append(lost, f.ended(&note{kind: noteEnd, slot: 2*ends + slot})...)
+	}
+	require.Equal(t, []uint64{2 * ends, 2*ends + 1}, lost)
 }
 
 // TestSlotsDroppedBeforeAnyIsFinalized: a source that finalizes late may leave more slots open than

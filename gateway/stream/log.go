@@ -140,7 +140,7 @@ func (l *logReader) read(r *logRecord) []logItem {
 }
 
 // transaction appends t to the items, unless it is a repeat. With finals it also holds t until its
-// slot is finalized. If finals has no room and loses a slot, a late gap follows t.
+// slot is finalized. If finals has no room and loses slots, late gaps follow t.
 func (l *logReader) transaction(t *transaction) {
 	if l.repeats.add(t.slot, t.signature) {
 		l.metrics.repeated.Inc()
@@ -151,8 +151,13 @@ func (l *logReader) transaction(t *transaction) {
 		return
 	}
 	// Subscribers that want t now make JSON of it, which should not be held.
-	if slot, lost := l.finals.hold(t.withoutCache()); lost {
-		l.note(&note{offset: t.offset, kind: noteGap, first: slot, slot: slot, finalOnly: true})
+	l.lose(t.offset, l.finals.hold(t.withoutCache()))
+}
+
+// lose appends a late gap for each slot that finals has lost.
+func (l *logReader) lose(offset int64, lost []uint64) {
+	for _, slot := range lost {
+		l.note(&note{offset: offset, kind: noteGap, first: slot, slot: slot, finalOnly: true})
 	}
 }
 
@@ -169,7 +174,7 @@ func (l *logReader) end(offset int64, end *eventspb.StreamBlock) {
 	l.ended = max(l.ended, slot)
 	n := &note{offset: offset, kind: noteEnd, slot: slot, end: end}
 	if l.finals != nil {
-		l.finals.ended(n)
+		l.lose(offset, l.finals.ended(n))
 	}
 	l.note(n)
 }
