@@ -6,9 +6,12 @@ import (
 	"time"
 
 	"github.com/mr-tron/base58"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	pb "github.com/rpcpool/yellowstone-grpc/examples/golang/proto"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -99,6 +102,41 @@ func TestUnaryCalls(t *testing.T) {
 		slot, err := c.GetSlot(ctx, &pb.GetSlotRequest{})
 		return err == nil && slot.Slot == 77
 	}, patience, 10*time.Millisecond)
+}
+
+// TestAnOpenStreamAnswersToLoopbackNamesOnly: a reverse proxy that passes its public name on, or a
+// web page whose name points at this machine, gets nothing without a key.
+func TestAnOpenStreamAnswersToLoopbackNamesOnly(t *testing.T) {
+	open := startOn(t, newMemoryLog(0), Config{})
+	under := func(f *fixture, name string) (unary, stream error) {
+		conn, err := grpc.NewClient(f.Addr(), grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithAuthority(name))
+		require.NoError(t, err)
+		defer conn.Close()
+		ctx := f.context(t)
+		c := pb.NewGeyserClient(conn)
+		_, unary = c.GetVersion(ctx, &pb.GetVersionRequest{})
+		subscribed, err := c.Subscribe(ctx)
+		require.NoError(t, err)
+		require.NoError(t, subscribed.Send(&pb.SubscribeRequest{Ping: &pb.SubscribeRequestPing{Id: 1}}))
+		_, stream = subscribed.Recv()
+		return unary, stream
+	}
+	for _, name := range []string{"stream.example", "stream.example:10000", "127.0.0.1.example"} {
+		unary, stream := under(open, name)
+		for _, err := range []error{unary, stream} {
+			require.Equal(t, codes.PermissionDenied, status.Code(err), name)
+			require.ErrorContains(t, err, "configure a key (--rpc-keys)")
+		}
+	}
+	require.EqualValues(t, 6, testutil.ToFloat64(open.metrics.refused.WithLabelValues(formGRPC, "host")))
+	for _, name := range []string{"localhost", "localhost:10000", "127.0.0.1:10000", "[::1]:10000"} {
+		unary, stream := under(open, name)
+		require.NoError(t, unary, name)
+		require.NoError(t, stream, name)
+	}
+	unary, stream := under(start(t, Config{}), "stream.example")
+	require.NoError(t, unary, "with a key any name is good")
+	require.NoError(t, stream)
 }
 
 func TestWhatIsNotOfferedIsRefused(t *testing.T) {

@@ -18,7 +18,7 @@ func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case refuseConnection(w, r):
 	case !s.gate.AdmitHost(r.Host):
-		s.refuse(w, http.StatusForbidden, "host", "this endpoint runs without keys and answers to loopback host names only: configure a key (--rpc-keys) to publish it")
+		s.refuse(w, http.StatusForbidden, "host", refusedHost)
 	case framing.Coded(r.Header.Get("Content-Encoding")):
 		s.refuse(w, http.StatusUnsupportedMediaType, "coding", "Content-Encoding must not be set: no body is read here")
 	case r.Method != http.MethodGet:

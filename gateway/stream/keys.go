@@ -28,9 +28,14 @@ func first(md metadata.MD, key string) string {
 	return ""
 }
 
+// refusedHost is what clients of an open stream are told who call it by another name than a
+// loopback one.
+const refusedHost = "this endpoint runs without keys and answers to loopback host names only: configure a key (--rpc-keys) to publish it"
+
 // admitGRPC checks the key and its rules, and whether the key may call the method now. It counts a
 // call that it refuses as usage of the key; the caller counts one that it admits. It refuses every
-// call on a refused connection, whatever the key.
+// call on a refused connection, whatever the key, and on an open stream every call by a name that
+// is no loopback name.
 func (s *Server) admitGRPC(ctx context.Context, fullMethod string) (keys.Pass, error) {
 	md, _ := metadata.FromIncomingContext(ctx)
 	request := keys.Request{Key: first(md, tokenHeader), Origin: first(md, "origin")}
@@ -39,6 +44,10 @@ func (s *Server) admitGRPC(ctx context.Context, fullMethod string) (keys.Pass, e
 			return keys.Pass{}, status.Error(codes.ResourceExhausted, why.text)
 		}
 		request.Address = s.cfg.TrustedProxies.ClientOf(p.Addr.String(), md.Get(strings.ToLower(proxies.Header)))
+	}
+	if !s.gate.AdmitHost(first(md, ":authority")) {
+		s.metrics.refused.WithLabelValues(formGRPC, "host").Inc()
+		return keys.Pass{}, status.Error(codes.PermissionDenied, refusedHost)
 	}
 	pass, refused := s.gate.Admit(request)
 	if refused != nil {

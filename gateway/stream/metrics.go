@@ -94,9 +94,9 @@ func newMetrics(registerer prometheus.Registerer, of *Server) (*metrics, error) 
 	m.processed = newProcessedMetrics()
 	forms := []string{formGRPC, formWebSocket}
 	counters.Preset(m.subscriptions, forms)
-	counters.Preset(m.refused, forms, append(keys.RefusedLabels(), "full", "invalid", "old_slot"))
+	counters.Preset(m.refused, forms, append(keys.RefusedLabels(), "full", "invalid", "old_slot", "host"))
 	counters.Preset(m.connectionsEnded, []string{endedSilent, endedHandshake, endedNoTLS, endedFull, endedAddress, endedFlood})
-	counters.Preset(m.refused, []string{formWebSocket}, []string{"host", "coding", "http_method", "path", "origin", "handshake"})
+	counters.Preset(m.refused, []string{formWebSocket}, []string{"coding", "http_method", "path", "origin", "handshake"})
 	list := append(gauges(of), m.records, m.badRecords, m.repeated, m.delivered, m.delay, m.feedRestarts, m.gaps, m.replays, m.replayed, m.replayReads,
 		m.subscriptions, m.refused, m.connectionsEnded, m.floods, m.stalls, m.panics,
 		m.processed.records, m.processed.bad, m.processed.repeated, m.processed.sessions, m.processed.gaps, m.processed.dead, m.processed.withdrawn)
