@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"time"
 
@@ -24,7 +25,7 @@ const primed = repeatsKept / 2
 
 // feed reads the topic until ctx ends. It publishes the records that lie behind the end that the
 // topic had when feed began. If reading fails for good, it opens the topic again and goes on where
-// it stopped.
+// it stopped. If the offsets of the topic go back, it goes on behind what was delivered.
 func (s *Server) feed(ctx context.Context) error {
 	topics := []string{theLog.Topic}
 	var at map[kafka.TopicPartition]int64
@@ -40,6 +41,10 @@ func (s *Server) feed(ctx context.Context) error {
 		if ctx.Err() != nil {
 			break
 		}
+		if errors.Is(err, errAnew) {
+			s.forgetLog()
+			at = nil
+		}
 		s.checkStall(ctx, at[theLog])
 		s.metrics.feedRestarts.Inc()
 		s.deps.Logger.Warn("stream lost its topic, opening it again", "topic", schemas.TopicTransactions, "err", err)
@@ -49,16 +54,24 @@ func (s *Server) feed(ctx context.Context) error {
 }
 
 // beginning returns the offset at which the feed begins to read. It sets s.live, the first offset
-// that is delivered, and passes it to the hub. If there is nothing to read before s.live, it closes
-// s.fed.
+// that is delivered, and passes it to the hub: at the start the log's end, after forgetLog what
+// resume returns. If there is nothing to read before s.live, it closes s.fed.
 func (s *Server) beginning(ctx context.Context, topics []string) (map[kafka.TopicPartition]int64, error) {
 	begins, ends, err := kafka.Bounds(ctx, s.deps.Offsets, topics...)
 	if err != nil {
 		return nil, err
 	}
-	s.live = ends[theLog]
-	s.hub.begin(s.live)
-	from := max(begins[theLog], s.live-primed)
+	var from int64
+	if s.log.torn {
+		if s.live, err = s.resume(ctx, begins[theLog], ends[theLog]); err != nil {
+			return nil, err
+		}
+		from = s.live
+	} else {
+		s.live = ends[theLog]
+		s.hub.begin(s.live)
+		from = max(begins[theLog], s.live-primed)
+	}
 	if from == s.live {
 		s.fedOnce.Do(func() { close(s.fed) })
 	}
@@ -66,7 +79,8 @@ func (s *Server) beginning(ctx context.Context, topics []string) (map[kafka.Topi
 }
 
 // tail reads and publishes records until reading fails. It begins at the offsets in at and advances
-// them. Whenever no records come for stallAfter, it calls checkStall and reads on.
+// them. Whenever no records come for stallAfter, it calls checkStall and reads on. When offsets go
+// back, it returns errAnew.
 func (s *Server) tail(ctx context.Context, topics []string, at map[kafka.TopicPartition]int64) error {
 	tailer, err := s.deps.OpenTail(topics, maps.Clone(at))
 	if err != nil {
@@ -83,10 +97,12 @@ func (s *Server) tail(ctx context.Context, topics []string, at map[kafka.TopicPa
 			continue
 		}
 		s.endStall(ctx)
-		s.publish(ctx, records)
-		for i := range records {
-			at[records[i].TopicPartition()] = records[i].Offset + 1
+		going := following(records, at[theLog])
+		s.publish(ctx, records[:going])
+		if going < len(records) {
+			return errAnew
 		}
+		at[theLog] = records[going-1].Offset + 1
 	}
 }
 

@@ -54,9 +54,13 @@ type batch struct {
 	// at is levelLog or levelProcessed.
 	at level
 	// notes are delivered between the transactions: see placedNote.
-	notes     []placedNote
-	delivered atomic.Int64
-	left      atomic.Int32 // shards that have not finished
+	notes []placedNote
+	// generation is set for a batch with which another generation of the log begins (see hub). next
+	// is the offset of the first record of it that is delivered.
+	generation uint64
+	next       int64
+	delivered  atomic.Int64
+	left       atomic.Int32 // shards that have not finished
 }
 
 // placedNote is a note that is delivered before list[before] of its batch.
@@ -90,6 +94,9 @@ type hub struct {
 	addresses atomic.Int64
 	slot      atomic.Uint64
 	lagged    atomic.Uint64
+	// generation counts how often the offsets of the log went back. Offsets of two generations
+	// cannot be compared.
+	generation atomic.Uint64
 }
 
 func newHub(most, mostAddresses int) *hub {
@@ -239,7 +246,11 @@ func (h *hub) publish(ctx context.Context, list []*transaction, notes ...placedN
 // publishAt passes transactions and notes of a level to all shards. Unlike publish, it does not
 // update h.slot and h.frequency. Any goroutine may call it.
 func (h *hub) publishAt(ctx context.Context, at level, list []*transaction, notes ...placedNote) {
-	b := &batch{list: list, at: at, notes: notes}
+	h.send(ctx, &batch{list: list, at: at, notes: notes})
+}
+
+// send passes a batch to all shards.
+func (h *hub) send(ctx context.Context, b *batch) {
 	b.left.Store(int32(len(h.shards)))
 	for _, s := range h.shards {
 		select {
@@ -253,9 +264,7 @@ func (h *hub) publishAt(ctx context.Context, at level, list []*transaction, note
 // begin tells all shards the offset at which live delivery begins.
 func (h *hub) begin(offset int64) {
 	for _, s := range h.shards {
-		s.mu.Lock()
-		s.next = offset
-		s.mu.Unlock()
+		s.begin(offset, h.generation.Load())
 	}
 }
 

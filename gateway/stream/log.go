@@ -115,6 +115,8 @@ type logReader struct {
 	metrics *metrics
 	// ended is the highest slot whose end was read; 0 if that is not known.
 	ended uint64
+	// torn says that records may be missing before the next one.
+	torn bool
 	// finals holds transactions until they are finalized; nil if nobody wants finalized
 	// transactions.
 	finals *finals
@@ -128,6 +130,10 @@ func newLogReader(m *metrics) *logReader { return &logReader{repeats: newRepeats
 // malformed record has no items.
 func (l *logReader) read(r *logRecord) []logItem {
 	l.items = l.items[:0]
+	if l.torn {
+		l.torn = false
+		l.gap(r)
+	}
 	switch {
 	case r.tx != nil:
 		l.transaction(r.tx)
@@ -137,6 +143,14 @@ func (l *logReader) read(r *logRecord) []logItem {
 		l.status(r.offset, r.status)
 	}
 	return l.items
+}
+
+// gap appends a gap from the last slot that ended up to the record. It includes the record's slot,
+// whose beginning may be missing.
+func (l *logReader) gap(r *logRecord) {
+	gap := &note{offset: r.offset, kind: noteGap, first: l.ended + 1, slot: max(l.ended+1, r.tip)}
+	l.ended = gap.slot // so that the next end of a slot does not make the same gap again
+	l.note(gap)
 }
 
 // transaction appends t to the items, unless it is a repeat. With finals it also holds t until its

@@ -55,6 +55,17 @@ func (m *marks) add(tip uint64, offset int64) {
 	m.list = append(m.list, mark{tip, offset})
 }
 
+// clear forgets all marks. It returns the highest slot that it forgets; 0 if there is none.
+func (m *marks) clear() (tip uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if n := len(m.list); n > 0 {
+		tip = m.list[n-1].slot
+	}
+	m.list = nil
+	return tip
+}
+
 // find returns the offset of the first record whose tip, the highest slot up to it, is slot or
 // higher. It returns false if that record may lie before the first mark, or has not been read yet.
 func (m *marks) find(slot uint64) (int64, bool) {
@@ -133,7 +144,7 @@ func (s *Server) locate(ctx context.Context, slot uint64) (int64, error) {
 	case slot == b.oldest: // marks may lack it, and bisect would open a dozen connections
 		return b.begin, nil
 	}
-	if offset, ok := s.marks.find(slot); ok && offset >= b.begin {
+	if offset, ok := s.marks.find(slot); ok && b.begin <= offset && offset < b.end {
 		return offset, nil
 	}
 	return s.bisect(ctx, slot, b.begin, b.end)
@@ -149,6 +160,11 @@ func (s *Server) bisect(ctx context.Context, slot uint64, begin, end int64) (int
 		return 0, context.Cause(waiting)
 	}
 	defer s.locating.Release(1)
+	return s.search(ctx, slot, begin, end)
+}
+
+// search is bisect without a bound.
+func (s *Server) search(ctx context.Context, slot uint64, begin, end int64) (int64, error) {
 	// The search compares tips, which never fall, with one exception: a writer that was killed
 	// writes its last slots again. Then the search may find the first copy of a slot or the second
 	// one. Both are right: the second copy is whole, and the later slots lie behind it.

@@ -14,19 +14,28 @@ import (
 
 // gate holds live transactions back from the filters that a replay serves. Live delivery passes the
 // records at offset from and above; the replay delivers the records below from. Neither delivers
-// slots below slot, from which on the client asked for a replay. shard.mu guards from. A nil gate
-// is always open.
+// slots below slot, from which on the client asked for a replay. from is an offset of the log with
+// that generation (see hub); of a later one live delivery passes every offset. shard.mu guards
+// from. A nil gate is always open.
 type gate struct {
-	from int64
-	slot uint64
+	from       int64
+	slot       uint64
+	generation uint64
 }
 
 // replaying is the value of gate.from until the replay has caught up.
 const replaying = math.MaxInt64
 
-// opens returns whether live delivery may deliver what the record at offset says of slot.
-func (g *gate) opens(offset int64, slot uint64) bool {
-	return g == nil || offset >= g.from && slot >= g.slot
+// opens returns whether live delivery may deliver what the record at an offset of a generation says
+// of slot.
+func (g *gate) opens(generation uint64, offset int64, slot uint64) bool {
+	switch {
+	case g == nil:
+		return true
+	case g.from == replaying, slot < g.slot:
+		return false
+	}
+	return offset >= g.from || generation > g.generation
 }
 
 // errReplays refuses a replay while too many others run.
@@ -81,6 +90,7 @@ func (s *Server) newReplay(ctx context.Context, sub *subscriber, slot uint64, at
 			s.freePlace(sub.key)
 		}
 	}()
+	generation := s.hub.generation.Load() // before the offset, so that it is not of a later one
 	offset, err := s.locate(ctx, slot)
 	if err != nil {
 		return nil, err
@@ -97,7 +107,8 @@ func (s *Server) newReplay(ctx context.Context, sub *subscriber, slot uint64, at
 	if at == levelFinal {
 		log.finals = newFinals()
 	}
-	return &replay{server: s, sub: sub, gate: &gate{from: replaying, slot: slot}, slot: slot, next: offset, log: log, at: at, reader: reader}, nil
+	g := &gate{from: replaying, slot: slot, generation: generation}
+	return &replay{server: s, sub: sub, gate: g, slot: slot, next: offset, log: log, at: at, reader: reader}, nil
 }
 
 // errKeyReplays refuses a replay while others of its key have all places that one key may have.
@@ -168,11 +179,7 @@ func (r *replay) run(ctx context.Context) {
 			return
 		}
 		if records[0].offset > r.next {
-			// Retention deleted what was to be read next. The first slot that is left may be
-			// incomplete, so the gap includes it.
-			gap := &note{offset: records[0].offset, kind: noteGap, first: r.log.ended + 1, slot: max(r.log.ended+1, records[0].tip)}
-			r.tell(ctx, gap)
-			r.log.ended = gap.slot // so that the log reader does not report this gap again
+			r.log.torn = true // retention deleted what was to be read next
 		}
 		for _, record := range records {
 			if !r.record(ctx, record) {
@@ -185,8 +192,11 @@ func (r *replay) run(ctx context.Context) {
 // fetch returns the next records. If no records come within replayIdle, it returns
 // context.DeadlineExceeded. If the replay must read elsewhere, as when it is slower than the others
 // at its reader, fetch joins another reader and returns no records. It waits for that reader until
-// ctx ends.
+// ctx ends. If the log was made anew, it returns errLostLog.
 func (r *replay) fetch(ctx context.Context) ([]*logRecord, error) {
+	if r.gate.generation != r.server.hub.generation.Load() {
+		return nil, errLostLog
+	}
 	within, cancel := context.WithTimeout(ctx, replayIdle)
 	defer cancel()
 	records, err := r.reader.fetch(within, r.next)
@@ -305,11 +315,11 @@ func (r *replay) push(ctx context.Context, d delivery) bool {
 }
 
 // handOver opens the gate at offset next and returns true, unless live delivery is already beyond
-// next.
+// next, or is in another generation of the log.
 func (s *shard) handOver(g *gate, next int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.next > next {
+	if s.generation != g.generation || s.next > next {
 		return false
 	}
 	g.from = next
@@ -380,11 +390,11 @@ func (s *shard) tell(n *note) (delivered int) {
 	for sub := range s.watchers {
 		for _, w := range sub.watches {
 			for _, end := range w.finalEnds(n) {
-				if w.gate.opens(n.offset, end.slot) {
+				if w.gate.opens(s.generation, n.offset, end.slot) {
 					s.push(sub, delivery{note: end, watch: w}, w.ordered)
 				}
 			}
-			if w.wants(n) && (!n.ofLog() || w.gate.opens(n.offset, n.slot)) {
+			if w.wants(n) && (!n.ofLog() || w.gate.opens(s.generation, n.offset, n.slot)) {
 				s.push(sub, delivery{note: n, watch: w}, w.waitsBehind(n))
 			}
 		}

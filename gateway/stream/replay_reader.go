@@ -282,6 +282,10 @@ func (r *replayReader) read(ctx context.Context) error {
 		r.fail()
 		return err
 	}
+	if following(fetched, r.next) < len(fetched) {
+		r.fail()
+		return errLostLog
+	}
 	records := make([]*logRecord, len(fetched))
 	for i := range fetched {
 		if records[i], err = decodeRecord(fetched[i]); err != nil {

@@ -73,6 +73,8 @@ func (l *memoryLog) finalize(slot uint64) {
 }
 
 func (l *memoryLog) StartOffsets(context.Context, []string) (map[kafka.TopicPartition]int64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	return map[kafka.TopicPartition]int64{theLog: l.begin}, nil
 }
 
@@ -94,7 +96,9 @@ func (l *memoryLog) open(_ []string, start map[kafka.TopicPartition]int64) (kafk
 func (r *memoryReader) FetchBatch(ctx context.Context, limit int, _ time.Duration) ([]kafka.Record, error) {
 	for {
 		r.log.mu.Lock()
-		r.at = max(r.at, r.log.begin)
+		if end := r.log.begin + int64(len(r.log.records)); r.at < r.log.begin || r.at > end {
+			r.at = r.log.begin // as kafka.Tailer does where its offset is gone
+		}
 		from, more := r.at-r.log.begin, r.log.more
 		list := r.log.records[min(from, int64(len(r.log.records))):]
 		list = list[:min(limit, len(list))]

@@ -88,8 +88,10 @@ type shard struct {
 	watchers map[*subscriber]struct{}
 	// entries counts the live entries of each level.
 	entries [levels]int
-	// next is the offset after the last record that was matched.
-	next int64
+	// next is the offset after the last record that was matched, in this generation of the log (see
+	// hub).
+	next       int64
+	generation uint64
 	// stalled has the note about the present stall of each level, for watches that come later; nil
 	// while the level is not stalled.
 	stalled [levels]*note
@@ -119,6 +121,9 @@ func (s *shard) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case b := <-s.in:
+			if b.generation > 0 {
+				s.begin(b.next, b.generation)
+			}
 			notes := b.notes
 			for i, t := range b.list {
 				for len(notes) > 0 && notes[0].before <= i {
@@ -135,6 +140,13 @@ func (s *shard) run(ctx context.Context) {
 			}
 		}
 	}
+}
+
+// begin sets the offset at which live delivery begins, in a generation of the log.
+func (s *shard) begin(next int64, generation uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.next, s.generation = next, generation
 }
 
 // match delivers t to the subscribers that want it as soon as it comes, at levelLog or
@@ -204,7 +216,7 @@ func (s *shard) matchEntries(candidates []*entry, t *transaction) {
 // matchEntry adds e to its subscriber's hits if e wants t. An entry that is indexed under several
 // addresses is matched only once in a pass.
 func (s *shard) matchEntry(e *entry, t *transaction) {
-	if !e.live || e.tick == s.tick || e.at != s.pass.at || !e.gate.opens(s.pass.offset, t.slot) {
+	if !e.live || e.tick == s.tick || e.at != s.pass.at || !e.gate.opens(s.generation, s.pass.offset, t.slot) {
 		return
 	}
 	e.tick = s.tick
