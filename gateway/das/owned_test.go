@@ -86,8 +86,8 @@ func TestWhatWouldBeAGuess(t *testing.T) {
 	}
 }
 
-// TestAnOwnerWithTooManyAccountsIsNotAnswered: five full pages are answered, one more account is too
-// many.
+// TestAnOwnerWithTooManyAccountsIsNotAnswered: five full pages are answered, with one more account
+// none.
 func TestAnOwnerWithTooManyAccountsIsNotAnswered(t *testing.T) {
 	a := newAPI(t, 1)
 	s := newServer(t, a)

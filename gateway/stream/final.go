@@ -22,9 +22,9 @@ type finals struct {
 	bytes int
 	// root is the highest finalized slot; 0 while none is known.
 	root uint64
-	// droppedFrom and droppedTo are the first and the last of the slots that bound has dropped while
-	// no finalized slot was known, and that finalized has not returned as a gap yet. Both are 0 if
-	// there are none.
+	// droppedFrom and droppedTo are the first and the last of the slots that bound has dropped
+	// while no finalized slot was known, and that finalized has not returned as a gap yet. Both are
+	// 0 if there are none.
 	droppedFrom, droppedTo uint64
 }
 
@@ -91,8 +91,9 @@ func (f *finals) bound() (lost []uint64) {
 }
 
 // finalized moves the held slots up to n.slot into n.final, in ascending order. A finalized slot
-// finalizes all slots before it, even if the source does not report them. If bound has dropped slots
-// up to n.slot of which subscribers were not told yet, finalized returns their gap; otherwise nil.
+// finalizes all slots before it, even if the source does not report them. If bound has dropped
+// slots up to n.slot of which subscribers were not told yet, finalized returns their gap; otherwise
+// nil.
 func (f *finals) finalized(n *note) (gap *note) {
 	f.root = max(f.root, n.slot)
 	for slot := range f.slots {
