@@ -180,7 +180,7 @@ func rank(one *upstream, n *noted) int {
 // all the time: nothing is mended, because events cause its next read.
 func (c *Checker) decide(ctx context.Context, n *noted, says []said) error {
 	truth, whole, found := agreement(says)
-	if own := c.upstreams.named(n.upstream); !found && len(says) == 1 && c.upstreams.isOut(own) {
+	if own := c.upstreams.named(n.upstream); !found && len(says) == 1 && own != nil && c.upstreams.isOut(own) {
 		// The upstream is left out as a liar, and only one other answered.
 		truth, whole, found = says[0], true, true
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/mintlake/mintlake/internal/factrecord"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas"
@@ -473,6 +474,34 @@ func TestAnEventAtASlotOfNoChain(t *testing.T) {
 	}
 	require.Equal(t, 1, r.dirty.size())
 	require.EqualValues(t, 1000, r.dirty.mints[mintKey(1)].slot)
+}
+
+// The next process asks other upstreams than the one before did. What an upstream said that is gone
+// differs from what the only upstream says that answers. Then a second one answers, too.
+func TestAReadFromAnUpstreamThatIsGoneIsChecked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSources(t, 1, liar.Behaviour{}, "b.test", "a.test")
+		s.mints = 1
+		for _, fact := range factsOf(mintKey(0), s.chain.slot, mintAccount(77), nil).facts {
+			fact.Upstream = "gone.test"
+			record, err := factrecord.Record(fact, time.Now())
+			require.NoError(t, err)
+			require.NoError(t, s.broker.Produce(t.Context(), record))
+		}
+		s.nodeA.awayUntil = time.Now().Add(10 * time.Second)
+		next, err := NewChecker(s.upstreams, s, s.past())
+		require.NoError(t, err)
+		ctx, stop := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { require.NoError(t, next.Run(ctx)) })
+		s.still(9 * time.Second)
+		require.Positive(t, s.nodeA.refused.Load())
+		require.Zero(t, testutil.ToFloat64(s.upstreams.metrics.checks.WithLabelValues(checkDiffered)), "one against one decides nothing")
+		s.still(30 * time.Second)
+		s.requireTruth(t)
+		stop()
+		running.Wait()
+	})
 }
 
 // A process ends before it has checked what it wrote. The next one checks it.
