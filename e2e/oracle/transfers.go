@@ -121,8 +121,9 @@ func states(tx *chain.Transaction, call *chain.Call, place [3]int) (all []string
 	}
 	data, accounts := call.Data[1:], call.Accounts
 	for part := 0; len(data) >= 2 && int(data[0]) <= len(accounts) && 2+int(data[1]) <= len(data); part++ {
-		all = append(all, stateText(tx, accounts[:data[0]], data[2:2+data[1]], [3]int{place[0], place[1], part})...)
-		data, accounts = data[2+int(data[1]):], accounts[data[0]:]
+		end := 2 + int(data[1])
+		all = append(all, stateText(tx, accounts[:data[0]], data[2:end], [3]int{place[0], place[1], part})...)
+		data, accounts = data[end:], accounts[data[0]:]
 	}
 	return all
 }

@@ -61,6 +61,7 @@ func TestDamagedFilesAreDropped(t *testing.T) {
 		"longer": func(raw []byte) []byte { return append(raw, 'x') },
 		"a bit":  func(raw []byte) []byte { raw[len(raw)/2] ^= 1; return raw },
 		"zeros":  func(raw []byte) []byte { return make([]byte, len(raw)) },
+		"length": func(raw []byte) []byte { raw[len(magic)] = 0xff; return raw },
 		"folder": nil,
 	} {
 		dir := t.TempDir()
@@ -96,6 +97,30 @@ func TestDamagedFilesAreDropped(t *testing.T) {
 		got, ok := open(t, Config{Dir: dir}).Get(key)
 		require.True(t, ok, name)
 		require.Equal(t, body(1, 5000), got.Body)
+	}
+}
+
+// TestADamagedHeadHasNoOtherBody: whatever the first bytes of a file are, it has the right body or
+// none.
+func TestADamagedHeadHasNoOtherBody(t *testing.T) {
+	s := open(t, Config{Dir: t.TempDir()})
+	key := KeyOf(body(1, 5000))
+	s.Put(key, "image/png", body(1, 5000))
+	whole, err := os.ReadFile(s.disk.path(key))
+	require.NoError(t, err)
+	for i := range 16 {
+		for value := range 256 {
+			raw := bytes.Clone(whole)
+			raw[i] = byte(value)
+			blob, err := parse(raw)
+			switch {
+			case err == nil:
+				require.Equal(t, body(1, 5000), blob.Body)
+				require.True(t, raw[i] == whole[i] || i > len(magic), "byte %d is %d", i, value)
+			default:
+				require.ErrorIs(t, err, errCorrupt)
+			}
+		}
 	}
 }
 

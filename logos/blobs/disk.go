@@ -144,10 +144,14 @@ func (d *disk) use(key Key) bool {
 // parse returns the blob in a file. The error is errCorrupt if the file is damaged.
 func parse(raw []byte) (*Blob, error) {
 	rest, ok := bytes.CutPrefix(raw, []byte(magic))
-	if !ok || len(rest) < 1 || len(rest) < 1+int(rest[0])+sha256.Size {
+	if !ok || len(rest) < 1 {
 		return nil, errCorrupt
 	}
-	mediaType, rest := string(rest[1:1+rest[0]]), rest[1+rest[0]:]
+	typeEnd := 1 + int(rest[0])
+	if len(rest) < typeEnd+sha256.Size {
+		return nil, errCorrupt
+	}
+	mediaType, rest := string(rest[1:typeEnd]), rest[typeEnd:]
 	sum, body := rest[:sha256.Size], rest[sha256.Size:]
 	if sha256.Sum256(body) != [sha256.Size]byte(sum) {
 		return nil, errCorrupt
