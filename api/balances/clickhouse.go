@@ -108,7 +108,7 @@ func (c *ClickHouse) Points(ctx context.Context, mint pubkey.Key, from, to time.
 		point.Time = at.Unix()
 		points = append(points, point)
 		return nil
-	}, "SELECT * FROM (SELECT hour, holders FROM {db}.holder_counts_1h_raw FINAL WHERE mint = {mint:String} AND hour >= {from:DateTime} AND hour < {to:DateTime}"+
+	}, "SELECT * FROM (SELECT hour, holders FROM {db}.holder_counts_1h_raw FINAL WHERE mint = {mint:String} AND hour >= {from:DateTime('UTC')} AND hour < {to:DateTime('UTC')}"+
 		" ORDER BY hour DESC LIMIT {limit:UInt32}) ORDER BY hour",
 		clickhouse.Named("mint", mint.String()), clickhouse.Named("from", from), clickhouse.Named("to", to), clickhouse.Named("limit", limit))
 	return points, err

@@ -31,8 +31,9 @@ type tables struct {
 
 // TestClickHouse: the tests share tables, which take the longest to make. Each has its own mints.
 func TestClickHouse(t *testing.T) {
-	conn, _ := chtest.Migrated(t)
-	reader := balances.NewClickHouse(func(context.Context) (driver.Conn, error) { return conn, nil }, schema.Database)
+	conn, dsn := chtest.Migrated(t)
+	reader := balances.NewClickHouse(func(ctx context.Context) (driver.Conn, error) { return clickhouse.Open(ctx, chtest.InIndia(dsn)) }, schema.Database)
+	defer func() { require.NoError(t, reader.Close()) }()
 	for _, test := range []struct {
 		name string
 		run  func(*testing.T, *tables)

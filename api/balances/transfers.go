@@ -92,10 +92,10 @@ func (f *Filter) where() (string, []any) {
 		args = append(args, clickhouse.Named(name, value))
 	}
 	if !f.From.IsZero() {
-		add("block_time >= {from:DateTime}", "from", f.From.UTC().Format(time.DateTime))
+		add("block_time >= {from:DateTime('UTC')}", "from", f.From)
 	}
 	if !f.To.IsZero() {
-		add("block_time < {to:DateTime} AND toUnixTimestamp(block_time) > 0", "to", f.To.UTC().Format(time.DateTime))
+		add("block_time < {to:DateTime('UTC')} AND toUnixTimestamp(block_time) > 0", "to", f.To)
 	}
 	if f.Kind != "" {
 		add("kind = {kind:String}", "kind", f.Kind)

@@ -65,7 +65,7 @@ func (c *ClickHouse) ofFigures(ctx context.Context, q *CandleQuestion) ([]Candle
 	table, rows := q.Interval.base()
 	return c.candles(ctx, "SELECT * FROM (SELECT "+q.Interval.start("bucket")+" AS start, argMinIf(open, bucket, isNotNull(open)), max(high), min(low), argMaxIf(close, bucket, isNotNull(close)),"+
 		" toFloat64(sum(volume_usd)), sum(figures.trades), "+q.Interval.traders()+" FROM (SELECT * FROM "+c.database+".volume_"+string(table)+"_raw FINAL"+
-		" WHERE mint = {mint:String} AND "+q.Interval.start("bucket")+" >= {from:DateTime} AND "+q.Interval.start("bucket")+" < {to:DateTime} AND bucket >= {from:DateTime}"+
+		" WHERE mint = {mint:String} AND "+q.Interval.start("bucket")+" >= {from:DateTime('UTC')} AND "+q.Interval.start("bucket")+" < {to:DateTime('UTC')} AND bucket >= {from:DateTime('UTC')}"+
 		" ORDER BY bucket DESC LIMIT {rows:UInt32}) AS figures GROUP BY start ORDER BY start DESC LIMIT {limit:UInt32}) ORDER BY start",
 		append(named(q), clickhouse.Named("rows", (q.Limit+1)*rows))...)
 }
@@ -116,11 +116,11 @@ const candlesOfLegs = `SELECT * FROM (
 					if(sold, amount_out, amount_in) AS other, if(sold, decimals_out, decimals_in) AS other_places,
 					{price} AS price
 				FROM {db}.swaps_raw FINAL
-				WHERE (mint_in = {mint:String} OR mint_out = {mint:String}) AND block_time >= toStartOfMinute({first:DateTime}) AND block_time <= {last:DateTime} {only}
+				WHERE (mint_in = {mint:String} OR mint_out = {mint:String}) AND block_time >= toStartOfMinute({first:DateTime('UTC')}) AND block_time <= {last:DateTime('UTC')} {only}
 			)
 		)
 	)
-	WHERE start >= {from:DateTime} AND start < {to:DateTime}
+	WHERE start >= {from:DateTime('UTC')} AND start < {to:DateTime('UTC')}
 	GROUP BY start ORDER BY start DESC LIMIT {limit:UInt32}
 ) ORDER BY start`
 
@@ -218,6 +218,6 @@ func (c *ClickHouse) reach(ctx context.Context, q *CandleQuestion, selected *leg
 		from, oldest = hour, start
 		return nil
 	}, fmt.Sprintf("SELECT bucket, %s, trades FROM %s.pool_volume_1h_raw FINAL WHERE pool = {pool:String} AND (mint_a = {quote:String} OR mint_b = {quote:String})"+
-		" AND bucket >= toStartOfHour({from:DateTime}) AND bucket < {to:DateTime} ORDER BY bucket DESC LIMIT %d", q.Interval.start("bucket"), c.database, mostPoolHours), args...)
+		" AND bucket >= toStartOfHour({from:DateTime('UTC')}) AND bucket < {to:DateTime('UTC')} ORDER BY bucket DESC LIMIT %d", q.Interval.start("bucket"), c.database, mostPoolHours), args...)
 	return from, partial, err
 }

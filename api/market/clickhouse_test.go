@@ -27,7 +27,7 @@ type tables struct {
 // TestClickHouse: the tests share tables, which take the longest to make.
 func TestClickHouse(t *testing.T) {
 	conn, dsn := chtest.Migrated(t)
-	reader := market.NewClickHouse(func(ctx context.Context) (driver.Conn, error) { return clickhouse.Open(ctx, dsn) }, schema.Database)
+	reader := market.NewClickHouse(func(ctx context.Context) (driver.Conn, error) { return clickhouse.Open(ctx, chtest.InIndia(dsn)) }, schema.Database)
 	defer func() { require.NoError(t, reader.Close()) }()
 	for _, test := range []struct {
 		name string
@@ -36,6 +36,7 @@ func TestClickHouse(t *testing.T) {
 		{"volumes are of one valuation", volumesAreOfOneValuation},
 		{"volumes do not wait for the public", volumesDoNotWaitForThePublic},
 		{"venues are of whole minutes", venuesAreOfWholeMinutes},
+		{"candles are of hours in UTC", candlesAreOfHoursInUTC},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, &tables{conn, reader}) })
 	}
@@ -125,4 +126,28 @@ func venuesAreOfWholeMinutes(t *testing.T, s *tables) {
 	require.NoError(t, err)
 	require.True(t, asOf.Equal(until), asOf)
 	require.Equal(t, []market.Venue{{Venue: "raydium_cpmm", VolumeUSD: 20, Trades: 2}}, venues)
+}
+
+// candlesAreOfHoursInUTC: of figures, of the legs of all pools, and of those of one pool.
+func candlesAreOfHoursInUTC(t *testing.T, s *tables) {
+	mint, other, pool := pubkey.Key{21}, pubkey.Key{22}, pubkey.Key{23}
+	s.valued(t, 1, mint)
+	hour := until.Truncate(time.Hour)
+	for _, bucket := range []time.Time{hour.Add(-time.Hour), hour} {
+		s.exec(t, "INSERT INTO mintlake.volume_1h_raw (mint, bucket, trades, generation) VALUES (?, ?, 1, 1)", mint.String(), bucket)
+		s.exec(t, "INSERT INTO mintlake.pool_volume_1h_raw (pool, mint_a, mint_b, bucket, trades, generation) VALUES (?, ?, ?, ?, 1, 1)",
+			pool.String(), mint.String(), other.String(), bucket)
+		s.exec(t, "INSERT INTO mintlake.swaps_raw (slot, block_time, pool, mint_a, mint_b, in_is_a, amount_in, amount_out) VALUES (?, ?, ?, ?, ?, true, 5, 7)",
+			bucket.Unix(), bucket.Add(30*time.Second), pool.String(), mint.String(), other.String())
+	}
+	s.exec(t, "INSERT INTO mintlake.pools_raw (pool, mint_a, mint_b) VALUES (?, ?, ?)", pool.String(), mint.String(), other.String())
+	for name, question := range map[string]market.CandleQuestion{
+		"figures": {Interval: market.Hour}, "legs": {Interval: market.Second}, "one pool": {Interval: market.Hour, Pool: &pool},
+	} {
+		question.Mint, question.From, question.To, question.Limit, question.In = mint, hour, hour.Add(time.Hour), 10, market.USD
+		got, err := s.reader.Candles(t.Context(), &question)
+		require.NoError(t, err)
+		require.Len(t, got.Candles, 1, name)
+		require.Equal(t, hour.Unix(), time.Unix(got.Candles[0].Time, 0).Truncate(time.Hour).Unix(), name)
+	}
 }

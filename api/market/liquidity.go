@@ -110,10 +110,10 @@ const (
 		FROM {db}.liquidity_raw FINAL WHERE pool = {pool:String} AND slot <= {slot:UInt64} AND position < {position:UInt128} ORDER BY position DESC LIMIT {limit:UInt32}`
 
 	selectReserves = `SELECT toUnixTimestamp(hour) AS time, mint_a, mint_b, reserve_a, reserve_b FROM {db}.pool_reserves_1h
-		WHERE pool = {pool:String} AND hour >= {first:DateTime} AND hour < {end:DateTime} ORDER BY time DESC, mint_a, mint_b LIMIT {limit:UInt32}`
+		WHERE pool = {pool:String} AND hour >= {first:DateTime('UTC')} AND hour < {end:DateTime('UTC')} ORDER BY time DESC, mint_a, mint_b LIMIT {limit:UInt32}`
 
 	selectLiquidity = `SELECT toUnixTimestamp(hour) AS time, liquidity_usd, pools
-		FROM {db}.liquidity_over_time(mint = {mint:String}, start = {from:DateTime}, end = {end:DateTime}) ORDER BY time`
+		FROM {db}.liquidity_over_time(mint = {mint:String}, start = {from:DateTime('UTC')}, end = {end:DateTime('UTC')}) ORDER BY time`
 )
 
 // PoolLiquidity implements Reader.

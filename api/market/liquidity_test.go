@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mintlake/mintlake/api/market"
+	"github.com/mintlake/mintlake/internal/clickhouse"
 	"github.com/mintlake/mintlake/internal/testkit/chtest"
 	"github.com/mintlake/mintlake/schemas"
 	schema "github.com/mintlake/mintlake/schemas/clickhouse"
@@ -18,7 +19,7 @@ import (
 // Changes and legs of one pool make one course; a pool that states nothing for a day counts no
 // more; SOL has the latest price of the day.
 func TestLiquidityOverTime(t *testing.T) {
-	conn, _ := chtest.Migrated(t)
+	conn, dsn := chtest.Migrated(t)
 	mint, pool, stable := pubkey.Key{1}, pubkey.Key{2}, pubkey.Key{3}
 	sol := schemas.MintWrappedSOL
 	for _, query := range []string{
@@ -36,7 +37,8 @@ func TestLiquidityOverTime(t *testing.T) {
 	} {
 		require.NoError(t, conn.Exec(t.Context(), query))
 	}
-	reader := market.NewClickHouse(func(context.Context) (driver.Conn, error) { return conn, nil }, schema.Database)
+	reader := market.NewClickHouse(func(ctx context.Context) (driver.Conn, error) { return clickhouse.Open(ctx, chtest.InIndia(dsn)) }, schema.Database)
+	t.Cleanup(func() { require.NoError(t, reader.Close()) })
 	always, never := time.Unix(0, 0), time.Unix(1<<32-1, 0)
 	hour := func(text string) int64 {
 		at, err := time.Parse(time.DateTime, text)
@@ -68,6 +70,15 @@ func TestLiquidityOverTime(t *testing.T) {
 	held, err = reader.MintLiquidity(t.Context(), mint, time.Unix(hour("2026-11-20 11:00:00"), 0), time.Unix(hour("2026-11-20 12:00:00"), 0), 5)
 	require.NoError(t, err)
 	require.Len(t, held, 1)
+
+	// An analyst writes times as text.
+	elsewhere, err := clickhouse.Open(t.Context(), chtest.InIndia(dsn))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, elsewhere.Close()) }()
+	var first uint32
+	require.NoError(t, elsewhere.QueryRow(t.Context(), "SELECT toUnixTimestamp(min(hour)) FROM mintlake.liquidity_over_time(mint = '"+a+
+		"', start = '2026-11-20 12:00:00', end = '2026-11-20 13:00:00')").Scan(&first))
+	require.Equal(t, hour("2026-11-20 12:00:00"), int64(first))
 
 	// Another mint: a stable has six places where no record says how many; SOL had no price yet.
 	other := pubkey.Key{4}

@@ -125,10 +125,10 @@ type hour struct {
 func (q *question) hours(ctx context.Context) (list []hour, more bool, err error) {
 	from, to := q.times()
 	query := strings.ReplaceAll(`SELECT bucket, max(trades) AS trades FROM (
-			SELECT bucket, trades FROM {db}.volume_1h_raw FINAL WHERE mint = {mint:String} AND bucket >= {from:DateTime} AND bucket <= {to:DateTime}
+			SELECT bucket, trades FROM {db}.volume_1h_raw FINAL WHERE mint = {mint:String} AND bucket >= {from:DateTime('UTC')} AND bucket <= {to:DateTime('UTC')}
 				ORDER BY bucket DESC LIMIT {most:UInt32}
 			UNION ALL
-			SELECT DISTINCT toStartOfHour(minute) AS bucket, toUInt64(0) AS trades FROM {db}.waiting_minutes WHERE minute >= {from:DateTime} AND minute <= {to:DateTime}
+			SELECT DISTINCT toStartOfHour(minute) AS bucket, toUInt64(0) AS trades FROM {db}.waiting_minutes WHERE minute >= {from:DateTime('UTC')} AND minute <= {to:DateTime('UTC')}
 		) GROUP BY bucket ORDER BY bucket DESC LIMIT {most:UInt32}`, "{db}", q.database)
 	list, err = clickhouse.List(ctx, q.conn, func(rows driver.Rows, h *hour) error { return rows.Scan(&h.start, &h.trades) },
 		query, clickhouse.Named("mint", q.mint.String()), clickhouse.Named("from", from.Truncate(time.Hour)), clickhouse.Named("to", to),
@@ -216,7 +216,7 @@ func (q *question) where(spans []span) (string, []any) {
 		times[i] = fmt.Sprintf("block_time >= toDateTime(%d, 'UTC') AND block_time < toDateTime(%d, 'UTC')", s.from.Unix(), s.to.Unix())
 	}
 	conditions := []string{
-		"(mint_in = {mint:String} OR mint_out = {mint:String})", "block_time >= {from:DateTime}", "block_time <= {to:DateTime}",
+		"(mint_in = {mint:String} OR mint_out = {mint:String})", "block_time >= {from:DateTime('UTC')}", "block_time <= {to:DateTime('UTC')}",
 		"(block_time < toDateTime(" + strconv.FormatUint(uint64(q.before.time), 10) + ", 'UTC') OR position < {position:UInt128})", "(" + strings.Join(times, " OR ") + ")",
 	}
 	if pool := q.filter.Pool; pool != nil {

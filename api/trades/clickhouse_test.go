@@ -27,7 +27,7 @@ func TestAPageIsEmptyOnlyAtTheEnd(t *testing.T) {
 	exec("INSERT INTO mintlake.volume_1h_raw (mint, bucket, trades) SELECT ?, toDateTime(1750003200 + 3600 * number, 'UTC'), 1 FROM numbers(3000)", mint.String())
 	exec("INSERT INTO mintlake.swap_minutes_raw (minute, touched, valued) SELECT toDateTime(1750003200 + 3600 * 3000 + 60 * number, 'UTC'), 2, 1 FROM numbers(1440)")
 
-	reader := trades.NewClickHouse(func(ctx context.Context) (driver.Conn, error) { return clickhouse.Open(ctx, dsn) }, "mintlake")
+	reader := trades.NewClickHouse(func(ctx context.Context) (driver.Conn, error) { return clickhouse.Open(ctx, chtest.InIndia(dsn)) }, "mintlake")
 	t.Cleanup(func() { require.NoError(t, reader.Close()) })
 	page := func(trader *pubkey.Key, before string) trades.Page {
 		cursor, err := trades.ParseCursor(before)
@@ -64,16 +64,16 @@ func TestAPageIsEmptyOnlyAtTheEnd(t *testing.T) {
 	require.Equal(t, 10, slots)
 }
 
-// TestPagesGoOnWithinAnHour: of an hour that no valuation has seen, which is read in minutes, each
-// page begins where the one before ended.
+// TestPagesGoOnWithinAnHour: of two hours that no valuation has seen, which are read in minutes,
+// each page begins where the one before ended.
 func TestPagesGoOnWithinAnHour(t *testing.T) {
-	const count = 60
+	const count = 120
 	conn, dsn := chtest.Migrated(t)
 	mint, other := pubkey.Key{1}, pubkey.Key{2}
-	require.NoError(t, conn.Exec(t.Context(), "INSERT INTO mintlake.swaps_raw (slot, block_time, mint_a, mint_b, in_is_a, amount_in, amount_out) SELECT number + 1, toDateTime(1750003200 + 60 * number, 'UTC'), ?, ?, true, 5, 7 FROM numbers(60)",
+	require.NoError(t, conn.Exec(t.Context(), "INSERT INTO mintlake.swaps_raw (slot, block_time, mint_a, mint_b, in_is_a, amount_in, amount_out) SELECT number + 1, toDateTime(1750003200 + 60 * number, 'UTC'), ?, ?, true, 5, 7 FROM numbers(120)",
 		mint.String(), other.String()))
-	require.NoError(t, conn.Exec(t.Context(), "INSERT INTO mintlake.swap_minutes_raw (minute, touched, valued) SELECT toDateTime(1750003200 + 60 * number, 'UTC'), 2, 1 FROM numbers(60)"))
-	reader := trades.NewClickHouse(func(ctx context.Context) (driver.Conn, error) { return clickhouse.Open(ctx, dsn) }, "mintlake")
+	require.NoError(t, conn.Exec(t.Context(), "INSERT INTO mintlake.swap_minutes_raw (minute, touched, valued) SELECT toDateTime(1750003200 + 60 * number, 'UTC'), 2, 1 FROM numbers(120)"))
+	reader := trades.NewClickHouse(func(ctx context.Context) (driver.Conn, error) { return clickhouse.Open(ctx, chtest.InIndia(dsn)) }, "mintlake")
 	t.Cleanup(func() { require.NoError(t, reader.Close()) })
 	var slots []uint64
 	for before := ""; len(slots) < 2*count; {

@@ -10,14 +10,16 @@ import (
 // them in /proc/self/environ. So none of them may hold a secret: no settings of Mintlake, no
 // proxies with passwords, no cloud credentials.
 var childVariables = []string{
-	"HOME", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "PATH", "TMPDIR", "TZ", "TZDIR",
+	"HOME", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "PATH", "TMPDIR", "TZDIR",
 	"LD_LIBRARY_PATH", "SSL_CERT_DIR", "SSL_CERT_FILE",
 	"GOCOVERDIR", "GODEBUG", "GOGC", "GOMAXPROCS", "GOMEMLIMIT", "GOTRACEBACK",
 }
 
 // childEnvironment returns the environment of the child: the childVariables of environ, and spec.
+// The engine's time zone is UTC, not that of the machine: the same text must be the same time on
+// every node. libchdb does not read <timezone> of its configuration file.
 func childEnvironment(environ []string, spec string) []string {
-	out := []string{childEnv + "=" + spec}
+	out := []string{childEnv + "=" + spec, "TZ=UTC"}
 	for _, entry := range environ {
 		if name, _, _ := strings.Cut(entry, "="); slices.Contains(childVariables, name) {
 			out = append(out, entry)

@@ -224,6 +224,13 @@ func TestCapsReachTheEngine(t *testing.T) {
 	}
 }
 
+// TestTheTimeZoneIsUTC: a text is the same time wherever the machine stands.
+func TestTheTimeZoneIsUTC(t *testing.T) {
+	t.Setenv("TZ", "Asia/Tokyo")
+	r := start(t, chengine.Config{})
+	require.Equal(t, "UTC\tUTC\t43200\n", curl(t, r.Addr(), "SELECT timezone(), serverTimezone(), toUnixTimestamp(toDateTime('1970-01-01 12:00:00'))", "").body)
+}
+
 func TestInsertWithParameters(t *testing.T) {
 	conn, dsn := chtest.Start(t)
 	database := dsn[strings.LastIndex(dsn, "/")+1:]

@@ -8,7 +8,8 @@ import (
 )
 
 // Named returns the argument for {name:Type} in a query. A number is sent as text. A time is sent
-// in UTC and without fractions of a second, which is what DateTime takes.
+// in UTC and without fractions of a second. Its type must be DateTime('UTC'): the server would read
+// a DateTime in its own time zone.
 func Named(name string, value any) driver.NamedValue {
 	switch of := value.(type) {
 	case uint64:

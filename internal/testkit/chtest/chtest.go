@@ -100,6 +100,10 @@ func Migrated(t testing.TB) (conn driver.Conn, dsn string) {
 	return conn, dsn
 }
 
+// InIndia returns dsn for connections in the time zone of India, whose hours begin at half past. A
+// server may be in any zone, and what a query means must not depend on it.
+func InIndia(dsn string) string { return dsn + "?session_timezone=Asia/Kolkata" }
+
 // Migrate makes all tables in a database, which it creates if it is missing.
 func Migrate(t testing.TB, conn driver.Conn, database string) {
 	t.Helper()
