@@ -96,6 +96,7 @@ func (s *tables) rows(t require.TestingT, query string) []string {
 // leg is a leg in few words.
 type leg struct {
 	n             uint32 // its transaction
+	instruction   uint32 // its place there
 	at            time.Time
 	pool, in, out string
 	paid, got     uint64
@@ -126,7 +127,7 @@ func (l leg) record(t require.TestingT) kafka.Record {
 	signature := make([]byte, 64)
 	copy(signature, key(fmt.Sprint("transaction ", l.n)))
 	message := &eventspb.SwapLeg{
-		Position:  &eventspb.Position{Slot: 400_000_000 + uint64(l.at.Sub(noon)/(400*time.Millisecond)), TransactionIndex: proto.Uint32(l.n)},
+		Position:  &eventspb.Position{Slot: 400_000_000 + uint64(l.at.Sub(noon)/(400*time.Millisecond)), TransactionIndex: proto.Uint32(l.n), InstructionIndex: l.instruction},
 		BlockTime: l.at.Unix(), Signature: signature, ProgramId: key("program"), Venue: "raydium_cpmm", Pool: key(l.pool),
 		MintIn: key(l.in), MintOut: key(l.out), AmountIn: l.paid, AmountOut: l.got, Trader: key(l.trader),
 		DecimalsIn: proto.Uint32(decimalsOf(l.in)), DecimalsOut: proto.Uint32(decimalsOf(l.out)),
@@ -177,6 +178,24 @@ func TestWorkedExample(t *testing.T) {
 		address("cat") + "\t501.666666\t501.666666\t2", usdc + "\t2500\t2500\t2", address("dog") + "\t100.333333\t100.333333\t1",
 		usdt + "\t1010\t1010\t1", sol + "\t3911.333333\t3911.333333\t4",
 	}, s.rows(t, "SELECT mint, volume_usd, user_volume_usd, trades FROM mintlake.daily_volumes"))
+}
+
+// TestAMintOnTheWayCountsNothing: also of a route in the first minute of the 24 hours, of which
+// legs are counted by the second.
+func TestAMintOnTheWayCountsNothing(t *testing.T) {
+	s := migrated(t)
+	at := noon.Add(30*time.Second - 24*time.Hour)
+	for _, l := range []leg{
+		{at: at, pool: "sol-usdc", in: sol, out: usdc, paid: 5e9, got: 1000 * whole, reserveIn: 5_000e9, reserveOut: 1_000_000 * whole, trader: "ann"},
+		{at: at, instruction: 1, pool: "cat-usdc", in: usdc, out: "cat", paid: 1000 * whole, got: 500 * whole, reserveIn: 1_000_000 * whole, reserveOut: 500_000 * whole, trader: "ann"},
+		{n: 1, at: noon, pool: "dog-usdt", in: usdt, out: "dog", paid: 10 * whole, got: 10 * whole, reserveIn: 100_000 * whole, reserveOut: 100_000 * whole, trader: "bob"},
+	} {
+		s.insert(t, l.record(t))
+	}
+	s.value(t)
+	require.ElementsMatch(t, []string{
+		address("cat") + "\t1000\t1000\t1\t1\t1000", usdc + "\t2000\t0\t2\t1\t1000", sol + "\t1000\t1000\t1\t0\t0", address("dog") + "\t10\t10\t1\t1\t10", usdt + "\t10\t10\t1\t0\t0",
+	}, s.rows(t, "SELECT mint, volume_usd, user_volume_usd, trades, buys_24h, bought_24h_usd FROM mintlake.daily_volumes"))
 }
 
 // everything is all that users read.

@@ -44,32 +44,37 @@ FROM
     GROUP BY mint
     UNION ALL
     SELECT
-        mint, sumIf(value, in_24h) AS usd, sumIf(abs(net_usd), in_24h) AS user_usd, sumIf(n, in_24h) AS legs, sumIf(n_unpriced, in_24h) AS legs_unpriced,
+        mint, sumIf(value_usd, in_24h) AS usd, sumIf(abs(net_usd), in_24h) AS user_usd, sumIf(n, in_24h) AS legs, sumIf(n_unpriced, in_24h) AS legs_unpriced,
         maxIf(time, in_24h) AS last,
-        sumIf(value, in_5m) AS usd_5m, sumIf(n, in_5m) AS legs_5m, sumIf(n_unpriced, in_5m) AS unpriced_5m,
-        sumIf(value, in_1h) AS usd_1h, sumIf(n, in_1h) AS legs_1h, sumIf(n_unpriced, in_1h) AS unpriced_1h,
-        sumIf(value, in_6h) AS usd_6h, sumIf(n, in_6h) AS legs_6h, sumIf(n_unpriced, in_6h) AS unpriced_6h,
-        sumIf(n, bought AND in_5m) AS bought_5m, sumIf(value, bought AND in_5m) AS bought_usd_5m, CAST(NULL, 'Nullable(Float64)') AS high_5m, CAST(NULL, 'Nullable(Float64)') AS low_5m,
-        sumIf(n, bought AND in_1h) AS bought_1h, sumIf(value, bought AND in_1h) AS bought_usd_1h, CAST(NULL, 'Nullable(Float64)') AS high_1h, CAST(NULL, 'Nullable(Float64)') AS low_1h,
-        sumIf(n, bought AND in_6h) AS bought_6h, sumIf(value, bought AND in_6h) AS bought_usd_6h, CAST(NULL, 'Nullable(Float64)') AS high_6h, CAST(NULL, 'Nullable(Float64)') AS low_6h,
-        sumIf(n, bought AND in_24h) AS bought_24h, sumIf(value, bought AND in_24h) AS bought_usd_24h, CAST(NULL, 'Nullable(Float64)') AS high_24h, CAST(NULL, 'Nullable(Float64)') AS low_24h
+        sumIf(value_usd, in_5m) AS usd_5m, sumIf(n, in_5m) AS legs_5m, sumIf(n_unpriced, in_5m) AS unpriced_5m,
+        sumIf(value_usd, in_1h) AS usd_1h, sumIf(n, in_1h) AS legs_1h, sumIf(n_unpriced, in_1h) AS unpriced_1h,
+        sumIf(value_usd, in_6h) AS usd_6h, sumIf(n, in_6h) AS legs_6h, sumIf(n_unpriced, in_6h) AS unpriced_6h,
+        sumIf(n_bought, in_5m) AS bought_5m, sumIf(value_bought, in_5m) AS bought_usd_5m, CAST(NULL, 'Nullable(Float64)') AS high_5m, CAST(NULL, 'Nullable(Float64)') AS low_5m,
+        sumIf(n_bought, in_1h) AS bought_1h, sumIf(value_bought, in_1h) AS bought_usd_1h, CAST(NULL, 'Nullable(Float64)') AS high_1h, CAST(NULL, 'Nullable(Float64)') AS low_1h,
+        sumIf(n_bought, in_6h) AS bought_6h, sumIf(value_bought, in_6h) AS bought_usd_6h, CAST(NULL, 'Nullable(Float64)') AS high_6h, CAST(NULL, 'Nullable(Float64)') AS low_6h,
+        sumIf(n_bought, in_24h) AS bought_24h, sumIf(value_bought, in_24h) AS bought_usd_24h, CAST(NULL, 'Nullable(Float64)') AS high_24h, CAST(NULL, 'Nullable(Float64)') AS low_24h
     FROM
     (
         SELECT
-            max(block_time) AS time, signature_head, trader,
-            arrayJoin([(toString(mint_in), 1), (toString(mint_out), -1)]) AS side, side.1 AS mint, side.2 < 0 AS bought,
-            sum(toDecimal128(ifNull(usd_value, 0), 6)) AS value, sum(toDecimal128(ifNull(usd_value, 0), 6) * side.2) AS net_usd,
-            count() AS n, countIf(isNull(usd_value)) AS n_unpriced,
+            mint, signature_head, trader, max(block_time) AS time,
+            sum(value) AS value_usd, sum(if(sold, value, -value)) AS net_usd, count() AS n, countIf(isNull(usd_value)) AS n_unpriced,
+            countIf(NOT sold) AS n_bought, sumIf(value, NOT sold) AS value_bought,
             time < toStartOfMinute({from_24h}) + INTERVAL 1 MINUTE AS in_24h,
             time > {from_6h} AND time < toStartOfMinute({from_6h}) + INTERVAL 1 MINUTE AS in_6h,
             time > {from_1h} AND time < toStartOfMinute({from_1h}) + INTERVAL 1 MINUTE AS in_1h,
             time > {from_5m} AND time < toStartOfMinute({from_5m}) + INTERVAL 1 MINUTE AS in_5m
-        FROM {database}.swaps_raw FINAL
-        WHERE block_time > {from_24h} AND block_time < toStartOfMinute({from_24h}) + INTERVAL 1 MINUTE
-            OR block_time > {from_6h} AND block_time < toStartOfMinute({from_6h}) + INTERVAL 1 MINUTE
-            OR block_time > {from_1h} AND block_time < toStartOfMinute({from_1h}) + INTERVAL 1 MINUTE
-            OR block_time > {from_5m} AND block_time < toStartOfMinute({from_5m}) + INTERVAL 1 MINUTE
-        GROUP BY signature_head, trader, side
+        FROM
+        (
+            SELECT
+                block_time, signature_head, trader, usd_value, toDecimal128(ifNull(usd_value, 0), 6) AS value,
+                arrayJoin([(toString(mint_in), true), (toString(mint_out), false)]) AS side, side.1 AS mint, side.2 AS sold
+            FROM {database}.swaps_raw FINAL
+            WHERE block_time > {from_24h} AND block_time < toStartOfMinute({from_24h}) + INTERVAL 1 MINUTE
+                OR block_time > {from_6h} AND block_time < toStartOfMinute({from_6h}) + INTERVAL 1 MINUTE
+                OR block_time > {from_1h} AND block_time < toStartOfMinute({from_1h}) + INTERVAL 1 MINUTE
+                OR block_time > {from_5m} AND block_time < toStartOfMinute({from_5m}) + INTERVAL 1 MINUTE
+        )
+        GROUP BY mint, signature_head, trader
     )
     GROUP BY mint
 ) AS minutes
