@@ -15,7 +15,7 @@ func (e *entry) foldImported(enrichment *eventspb.Enrichment) {
 		case registry.RegisterOffchain:
 			var document registry.Offchain
 			if json.Unmarshal([]byte(fact.Value), &document) == nil {
-				e.foldDocument(fact.Position.Slot, document.Image)
+				e.foldDocument(fact.Position.Slot, uriHash([]byte(document.URI)), document.Image)
 			}
 		case registry.RegisterTokenList:
 			var entry registry.ListEntry

@@ -2,6 +2,8 @@ package logos
 
 import (
 	"container/heap"
+	"crypto/sha256"
+	"encoding/binary"
 	"slices"
 	"strings"
 	"sync"
@@ -13,13 +15,18 @@ import (
 )
 
 // entry is what is known of one mint's logo. It folds the topic's facts by the registry's rules. Of
-// documents, the one with the highest slot counts. Token lists come after the document, in the
-// order of their names. An operator's decision overrides both. Of checks, the one with the highest
-// slot and number counts.
+// documents, the one with the highest slot counts, unless a later one of another URI could not be
+// read. Token lists come after the document, in the order of their names. An operator's decision
+// overrides both. Of checks, the one with the highest slot and number counts.
 type entry struct {
 	documentSlot uint64
 	document     string // the image's URL that the document names
+	uri          uint64 // uriHash of the document's URI
 	hasDocument  bool
+	// failedSlot and failedURI are those of the latest document that could not be read, if it is
+	// not older than the one that was; else 0.
+	failedSlot, failedURI uint64
+
 	lists        []listed // sorted by name
 	override     registry.LogoOverride
 	overriddenAt uint64
@@ -44,6 +51,9 @@ type listed struct {
 // url returns the token's current logo URL; empty if there is none.
 func (e *entry) url() string {
 	own := e.document
+	if e.failedSlot > 0 && e.failedURI != e.uri {
+		own = "" // the token has another URI by now
+	}
 	for i := 0; own == "" && i < len(e.lists); i++ {
 		own = e.lists[i].url
 	}
@@ -91,7 +101,8 @@ func (t *table) apply(enrichment *eventspb.Enrichment, plan func(*entry) time.Ti
 	if ranges := registry.RetractedBy(enrichment); ranges != nil {
 		t.retracted[key] = append(t.retracted[key], ranges...)
 	}
-	if (enrichment.GetOffchain() != nil || enrichment.GetLogo() != nil) && t.covers(key, enrichment.GetSlot()) {
+	ofASlot := enrichment.GetOffchain() != nil || enrichment.GetDocumentCheck() != nil || enrichment.GetLogo() != nil
+	if ofASlot && t.covers(key, enrichment.GetSlot()) {
 		return
 	}
 	e := t.entries[key]
@@ -122,7 +133,10 @@ func (t *table) apply(enrichment *eventspb.Enrichment, plan func(*entry) time.Ti
 // has a higher number.
 func (t *table) takeBack(e *entry) {
 	if e.hasDocument && t.covers(e.mint, e.documentSlot) {
-		e.hasDocument, e.documentSlot, e.document = false, 0, ""
+		e.hasDocument, e.documentSlot, e.document, e.uri = false, 0, "", 0
+	}
+	if e.failedSlot > 0 && t.covers(e.mint, e.failedSlot) {
+		e.failedSlot, e.failedURI = 0, 0
 	}
 	if e.last != nil && t.covers(e.mint, e.lastSlot) {
 		e.last, e.lastSlot = &eventspb.Logo{Check: e.last.GetCheck()}, 0
@@ -156,7 +170,11 @@ func (e *entry) fold(enrichment *eventspb.Enrichment) {
 	slot := enrichment.GetSlot()
 	switch fact := enrichment.GetFact().(type) {
 	case *eventspb.Enrichment_Offchain:
-		e.foldDocument(slot, registry.Text([]byte(fact.Offchain.GetImage())))
+		e.foldDocument(slot, uriHash(fact.Offchain.GetUri()), registry.Text([]byte(fact.Offchain.GetImage())))
+	case *eventspb.Enrichment_DocumentCheck:
+		if slot >= max(e.documentSlot, e.failedSlot) {
+			e.failedSlot, e.failedURI = slot, uriHash(fact.DocumentCheck.GetUri())
+		}
 	case *eventspb.Enrichment_TokenListEntry:
 		entry := fact.TokenListEntry
 		e.foldList(listed{entry.GetList(), entry.GetVersion(), registry.Text([]byte(entry.GetLogoUri()))})
@@ -171,14 +189,23 @@ func (e *entry) fold(enrichment *eventspb.Enrichment) {
 	}
 }
 
-func (e *entry) foldDocument(slot uint64, image string) {
+// uriHash stands for a document's URI.
+func uriHash(uri []byte) uint64 {
+	sum := sha256.Sum256([]byte(registry.Text(uri)))
+	return binary.LittleEndian.Uint64(sum[:])
+}
+
+func (e *entry) foldDocument(slot, uri uint64, image string) {
 	// Of two documents of one slot, the registry takes the one that is greater by bytes, and this
 	// table the one that is read last. If they differ, the check is of another URL than the
 	// registry's and does not count there, which does no harm.
 	if e.hasDocument && slot < e.documentSlot {
 		return
 	}
-	e.hasDocument, e.documentSlot, e.document = true, slot, image
+	e.hasDocument, e.documentSlot, e.document, e.uri = true, slot, image, uri
+	if slot >= e.failedSlot {
+		e.failedSlot, e.failedURI = 0, 0
+	}
 }
 
 func (e *entry) foldList(entry listed) {

@@ -65,6 +65,45 @@ func TestListsAndImports(t *testing.T) {
 	require.EqualValues(t, 5, w.await(t, "imported", 1)[0].GetCheck())
 }
 
+// TestADocumentOfAnotherURIDoesNotCount: the token's URI changes, and there is no document behind
+// the new one. The list's logo is the token's then, until the URI is the old one again.
+func TestADocumentOfAnotherURIDoesNotCount(t *testing.T) {
+	w := newWorld()
+	w.serve = func(request imageload.Request) (*imageload.Image, error) { return good(request.URL), nil }
+	w.start(t)
+	mint := w.mint("a")
+	uriSet := func(slot uint64, uri string) {
+		w.write(t, &eventspb.Enrichment{Mint: mint[:], Slot: slot, Fact: &eventspb.Enrichment_MetaplexAccount{MetaplexAccount: &eventspb.MetaplexAccount{
+			Metadata: &eventspb.MetadataSet{MetadataProgram: eventspb.MetadataProgram_METADATA_PROGRAM_METAPLEX, Uri: []byte(uri)},
+		}}})
+	}
+	w.slot = 9
+	w.document(t, "a", "https://a.test/own")
+	w.write(t, &eventspb.Enrichment{Mint: mint[:], Fact: &eventspb.Enrichment_TokenListEntry{TokenListEntry: &eventspb.TokenListEntry{
+		List: "l", Version: 1, LogoUri: "https://list.test/x",
+	}}})
+	w.failing(t, "a", 10, "u", 1, w.now().Add(time.Hour))
+	require.Equal(t, "https://a.test/own", w.await(t, "a", 1)[0].GetUrl(), "a document of this URI was read once")
+	for i, step := range []struct {
+		slot         uint64
+		uri, fetched string
+	}{{20, "v", "https://list.test/x"}, {30, "u", "https://a.test/own"}, {40, "w", "https://list.test/x"}} {
+		uriSet(step.slot, step.uri)
+		w.failing(t, "a", step.slot, step.uri, 1, w.now().Add(time.Hour))
+		w.failing(t, "a", step.slot-11, "stale", 9, w.now().Add(time.Hour))
+		require.Equal(t, step.fetched, w.await(t, "a", i+2)[i+1].GetUrl())
+		require.Eventually(t, func() bool { return w.status(t, "a") == registry.LogoOK }, 30*time.Second, time.Millisecond)
+	}
+	// The last URI was a lie, and is taken back.
+	w.write(t, &eventspb.Enrichment{Mint: mint[:], Fact: &eventspb.Enrichment_Retraction{
+		Retraction: &eventspb.Retraction{Version: 1, Slots: []*eventspb.SlotRange{{From: 40, To: 40}}},
+	}})
+	w.failing(t, "a", 40, "w", 2, w.now().Add(time.Hour))
+	uriSet(41, "u")
+	require.Equal(t, "https://a.test/own", w.await(t, "a", 5)[4].GetUrl())
+	require.Eventually(t, func() bool { return w.status(t, "a") == registry.LogoOK }, 30*time.Second, time.Millisecond)
+}
+
 // TestALogoAtASlotThatWasTakenBackIsCheckedAnew: else every later check would have the slot of the
 // lie, where no fact is believed.
 func TestALogoAtASlotThatWasTakenBackIsCheckedAnew(t *testing.T) {
