@@ -3,6 +3,7 @@ package logos
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"math"
 	"slices"
 	"sync"
 
@@ -34,6 +35,9 @@ type logo struct {
 	// look is the image's difference hash or, for SVG, the beginning of its content hash; 0 if
 	// unknown.
 	look uint64
+	// since is the slot since which the mint shows this look, without another one in between; never
+	// if that slot was retracted and no check has come since.
+	since uint64
 	// slot and check are the slot and the number of the last check, checkPurge is the latest purge
 	// that it knew of.
 	slot, check, checkPurge uint64
@@ -42,16 +46,19 @@ type logo struct {
 	version, purge uint64
 }
 
+// never is a slot after all others.
+const never = math.MaxUint64
+
 func (l *logo) isOf(url string) bool { return l.url == digestOf(url) }
 
 // look counts the tokens whose logos look the same.
 type look struct {
-	count     uint32
-	first     digest // the mint that showed it first
-	firstSlot uint64
+	count      uint32
+	first      digest // the mint that showed it first
+	firstSince uint64
 }
 
-// index has all logos, in about 150 bytes each.
+// index has all logos, in about 160 bytes each.
 type index struct {
 	mu    sync.RWMutex
 	logos map[digest]logo
@@ -122,14 +129,18 @@ func (x *index) apply(enrichment *eventspb.Enrichment) {
 		if slot < known.slot || slot == known.slot && check.GetCheck() <= known.check && known.check > 0 {
 			return
 		}
-		x.leave(key, &known)
 		known.slot, known.check, known.checkPurge = slot, check.GetCheck(), check.GetPurge()
-		known.content, known.url, known.look = blobs.Key{}, digestOf(check.GetUrl()), 0
+		known.content, known.url = blobs.Key{}, digestOf(check.GetUrl())
+		var shown uint64
 		if len(check.GetContentHash()) == len(blobs.Key{}) {
 			known.content = blobs.Key(check.GetContentHash())
-			known.look = lookOf(check)
+			shown = lookOf(check)
 		}
-		x.join(key, &known)
+		if shown != known.look || known.since == never {
+			x.leave(key, &known)
+			known.look, known.since = shown, slot
+			x.join(key, &known)
+		}
 	case *eventspb.Enrichment_LogoOverride:
 		if fact.LogoOverride.GetVersion() < known.version {
 			return
@@ -138,11 +149,24 @@ func (x *index) apply(enrichment *eventspb.Enrichment) {
 	case *eventspb.Enrichment_Retraction:
 		// The image stays until the next check. That check counts whatever its slot is, because
 		// slot and check are set to 0.
-		covered := slices.ContainsFunc(registry.RetractedBy(enrichment), func(r registry.Retracted) bool { return r.HasSlot(known.slot) })
-		if known.check == 0 || !covered {
+		ranges := registry.RetractedBy(enrichment)
+		covers := func(slot uint64) bool {
+			return slices.ContainsFunc(ranges, func(r registry.Retracted) bool { return r.HasSlot(slot) })
+		}
+		lastGone, sinceGone := known.check > 0 && covers(known.slot), known.look != 0 && known.since != never && covers(known.since)
+		if !lastGone && !sinceGone {
 			return
 		}
-		known.slot, known.check = 0, 0
+		if lastGone {
+			known.slot, known.check = 0, 0
+		}
+		if sinceGone {
+			x.leave(key, &known)
+			if known.since = never; known.check > 0 {
+				known.since = known.slot
+			}
+			x.join(key, &known)
+		}
 	default:
 		return
 	}
@@ -168,8 +192,8 @@ func (x *index) join(mint digest, known *logo) {
 		return
 	}
 	shown := x.looks[known.look]
-	if shown.count == 0 || known.slot < shown.firstSlot || known.slot == shown.firstSlot && mint < shown.first {
-		shown.first, shown.firstSlot = mint, known.slot
+	if shown.count == 0 || known.since < shown.firstSince || known.since == shown.firstSince && mint < shown.first {
+		shown.first, shown.firstSince = mint, known.since
 	}
 	shown.count++
 	x.looks[known.look] = shown
@@ -201,8 +225,8 @@ func (x *index) recount(without digest, wanted uint64) (shown look) {
 		if known.look != wanted || mint == without {
 			continue
 		}
-		if shown.count == 0 || known.slot < shown.firstSlot || known.slot == shown.firstSlot && mint < shown.first {
-			shown.first, shown.firstSlot = mint, known.slot
+		if shown.count == 0 || known.since < shown.firstSince || known.since == shown.firstSince && mint < shown.first {
+			shown.first, shown.firstSince = mint, known.since
 		}
 		shown.count++
 	}
