@@ -3,6 +3,7 @@ package runner
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/bits"
 	"slices"
 	"strconv"
@@ -48,7 +49,19 @@ type unread struct {
 // partialBlock is a block of which something could not be read.
 type partialBlock struct {
 	hash   pubkey.Key
-	unread int // number of unread transactions
+	unread int // number of unread transactions; noneRead if the source gave none
+}
+
+// noneRead is more than the unread transactions of any block of which some came.
+const noneRead = math.MaxInt
+
+// newPartial returns what is remembered of a partial block. A block that a node withholds has a
+// single Unread, without an index, which stands for all its transactions.
+func newPartial(block *chain.Block) partialBlock {
+	if len(block.Transactions) == 0 && len(block.Unread) == 1 && block.Unread[0].Index < 0 {
+		return partialBlock{block.Blockhash, noneRead}
+	}
+	return partialBlock{block.Blockhash, len(block.Unread)}
 }
 
 // news reports whether the block is new to this run, or has fewer unread transactions than when it
@@ -56,7 +69,7 @@ type partialBlock struct {
 func (u *unread) news(block *chain.Block) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	now := partialBlock{block.Blockhash, len(block.Unread)}
+	now := newPartial(block)
 	if before, ok := u.partial[block.Slot]; ok && before.hash == now.hash && before.unread <= now.unread {
 		return false
 	}

@@ -92,6 +92,35 @@ mintlake_ingest_partial_blocks_total{reason="version"} 0
 	require.Equal(t, eventspb.SlotStatus_SLOT_STATUS_INGESTED, slots[5].GetStatus())
 }
 
+// TestAWithheldBlockIsNoNews: a node that withholds a block says less of it than a stream that gave
+// some of its transactions, however many of them could not be read.
+func TestAWithheldBlockIsNoNews(t *testing.T) {
+	streamed := func() *chain.Block {
+		b := partialOf(newBlock(101, 100, transactionOf(func(b *builder) { b.initialize(mintKey(1)) })), errTorn)
+		b.Unread = append(b.Unread, b.Unread[0], b.Unread[0])
+		return b
+	}
+	withheld := func() *chain.Block {
+		b := newBlock(101, 100)
+		b.Whole, b.Unread = false, []chain.Unread{{Index: -1, Err: errTorn}}
+		return b
+	}
+	for name, order := range map[string][]*chain.Block{
+		"withheld after the stream":  {streamed(), withheld(), withheld()},
+		"withheld before the stream": {withheld(), streamed(), withheld()},
+	} {
+		l := &log{}
+		require.NoError(t, newRunner(t, l, blocks("geyser", order...)).Run(t.Context()))
+		require.Len(t, l.of("token_event.initialize_mint"), 1, name)
+		slots := l.slots(t)
+		require.EqualValues(t, 1, slots[len(slots)-1].GetTransactions(), "%s: the record tells what was read", name)
+		if order[0].Unread[0].Index >= 0 {
+			require.Len(t, slots, 1, name)
+			require.Len(t, l.letters(t), 3, name)
+		}
+	}
+}
+
 // TestDeadLettersAreBounded: a version that is in every transaction does not fill the topic.
 func TestDeadLettersAreBounded(t *testing.T) {
 	l := &log{}
