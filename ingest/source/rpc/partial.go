@@ -74,3 +74,13 @@ func (p *partial) enough(slot uint64) bool {
 	defer p.mu.Unlock()
 	return p.asked[slot] >= maxAsked
 }
+
+// allEnough reports whether each of the slots from..to, both included, was asked for often enough.
+func (p *partial) allEnough(from, to uint64) bool {
+	for slot := from; slot <= to; slot++ {
+		if !p.enough(slot) {
+			return false
+		}
+	}
+	return true
+}

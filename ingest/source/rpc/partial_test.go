@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -63,6 +64,43 @@ func TestABlockThatTheNodeWithholds(t *testing.T) {
 	again := &sourcetest.Sink{}
 	require.NoError(t, open(t, Config{From: from, To: to, Reader: parse.UpTo(2)}, n).Run(t.Context(), sourcetest.Ledger{}, again))
 	sourcetest.RequireChain(t, c, again.Blocks())
+}
+
+// calls counts the calls of all methods.
+type calls struct {
+	Client
+	made atomic.Int64
+}
+
+func (c *calls) GetSlot(ctx context.Context, commitment solana.Commitment) (uint64, error) {
+	c.made.Add(1)
+	return c.Client.GetSlot(ctx, commitment)
+}
+
+func (c *calls) GetBlocks(ctx context.Context, from, to uint64, commitment solana.Commitment) ([]uint64, error) {
+	c.made.Add(1)
+	return c.Client.GetBlocks(ctx, from, to, commitment)
+}
+
+func (c *calls) GetBlock(ctx context.Context, slot uint64, opts solana.BlockOptions) (json.RawMessage, error) {
+	c.made.Add(1)
+	return c.Client.GetBlock(ctx, slot, opts)
+}
+
+// TestSlotsThatAreAskedForInVainCostNoCall: a new transaction version makes a gap of every block,
+// and the filler comes to all of them in each pass.
+func TestSlotsThatAreAskedForInVainCostNoCall(t *testing.T) {
+	c := sourcetest.NewChain(1000, 12)
+	n := &calls{Client: newer{node: newNode(t, c), slot: c[5].Slot}}
+	s := open(t, Config{}, n)
+	fill := func(from, to uint64) int64 {
+		before := n.made.Load()
+		require.NoError(t, s.Fill(t.Context(), from, to, sourcetest.Ledger{}, &sourcetest.Sink{}))
+		return n.made.Load() - before
+	}
+	require.NotZero(t, fill(c[5].Slot, c[5].Slot), "nothing is known of the slot yet")
+	require.Zero(t, fill(c[5].Slot, c[5].Slot))
+	require.NotZero(t, fill(c[5].Slot, c[6].Slot), "the slot behind it can still be had")
 }
 
 // TestAWithheldBlockWithoutHeader: it is refused, and the reason names the version.

@@ -204,9 +204,13 @@ func (s *Source) read(ctx context.Context, r *run) (err error) {
 
 // Fill reads the slots from..to, both included, once. The geyser source closes its gaps with it. If
 // the block of a slot cannot be read, Fill refuses the slot, but only the first time. It does not
-// ask for a slot if asking again brings nothing, see partial. Slots that it neither reads nor
-// proves to have no block stay a gap of the ledger, and are not refused.
+// ask for a slot if asking again brings nothing, see partial, and makes no call if that holds for
+// all slots. Slots that it neither reads nor proves to have no block stay a gap of the ledger, and
+// are not refused.
 func (s *Source) Fill(ctx context.Context, from, to uint64, ledger source.Ledger, sink source.Sink) error {
+	if s.partial.allEnough(from, to) {
+		return nil
+	}
 	return s.readRange(ctx, from, to, &run{ledger: ledger, carrier: order.NewCarrier(sink, nil, s.metrics), report: sink.Progress})
 }
 
