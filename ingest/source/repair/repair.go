@@ -1,13 +1,15 @@
 // Package repair closes the gaps of a live source while it runs.
 //
 // In: gaps that the source saw, the ledger, and the source's tip. Out: calls of a filler, for one
-// gap after the other. Guarantees: every gap that the ledger shows within a day below the tip is
-// tried again and again. The pauses grow while no slot is filled.
+// gap after the other, a long gap in parts. Guarantees: no slot more than a day below the tip is
+// asked for. Every gap that the ledger shows within that day is tried again and again. The pauses
+// grow while no slot is filled. A long gap holds up no other gap.
 package repair
 
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -27,6 +29,10 @@ type Filler interface {
 
 // day is how far below the tip gaps are filled.
 const day = 24 * time.Hour
+
+// maxPart is how many slots of a gap are filled before other gaps have their turn: some 20 s at 50
+// blocks a second.
+const maxPart = 1000
 
 // maxPause bounds the pause between two attempts at gaps that could not be closed.
 const maxPause = 10 * time.Minute
@@ -51,9 +57,9 @@ type Deps struct {
 	Logger  *slog.Logger
 }
 
-// Repairer closes gaps one after the other. It tries a new gap of the source at once. Later it
-// tries every gap that the ledger still shows, since a server may not have a block yet, or may
-// claim for a while that there is none.
+// Repairer closes gaps one after the other. It tries a new gap of the source at once, or after the
+// part that is being filled. Later it tries every gap that the ledger still shows, since a server
+// may not have a block yet, or may claim for a while that there is none.
 type Repairer struct {
 	cfg  Config
 	deps Deps
@@ -62,8 +68,10 @@ type Repairer struct {
 	// 0 until something is delivered.
 	tip, begin atomic.Uint64
 
-	// Only Run uses the rest. before is the tip at the last check. left is how many slots were
-	// missing at the last attempt.
+	// Only Run uses the rest. fresh are the new gaps that wait, and known those of the ledger that
+	// the present attempt has still to fill. In both the next one is the last.
+	fresh, known []Gap
+	// before is the tip at the last check. left is how many slots were missing at the last attempt.
 	before, left uint64
 	// pause is the time between two attempts, and next when the next one is due.
 	pause time.Duration
@@ -100,17 +108,52 @@ func (r *Repairer) OnGap(from, to uint64) {
 func (r *Repairer) Run(ctx context.Context) error {
 	tick := time.NewTicker(r.cfg.Every)
 	defer tick.Stop()
+	always := make(chan struct{})
+	close(always)
 	for {
+		var turn chan struct{}
+		if len(r.fresh)+len(r.known) > 0 {
+			turn = always
+		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case g := <-r.gaps:
-			for _, part := range r.missing(g) {
-				r.fill(ctx, part)
-			}
-			r.pause, r.next = r.cfg.Every, time.Time{} // try again soon
+			r.put(g)
 		case now := <-tick.C:
-			r.repair(ctx, now)
+			r.repair(now)
+		case <-turn:
+			r.putAll()
+			r.fillPart(ctx, &r.fresh)
+			r.fillPart(ctx, &r.known)
+		}
+	}
+}
+
+// put puts a new gap before all others. Slots more than a day below the tip are left to a backfill.
+func (r *Repairer) put(g Gap) {
+	tip := max(r.tip.Load(), g.To)
+	if first := tip - min(tip, r.reach()); g.From < first {
+		r.deps.Logger.Warn("missing blocks of more than a day ago are left to a backfill", "from_slot", g.From, "to_slot", min(g.To, first-1))
+		g.From = first
+	}
+	if g.From > g.To {
+		return
+	}
+	parts := r.missing(g)
+	slices.Reverse(parts)
+	r.fresh = append(r.fresh, parts...)
+	r.pause, r.next = r.cfg.Every, time.Time{} // try again soon
+}
+
+// putAll puts the new gaps that have come.
+func (r *Repairer) putAll() {
+	for {
+		select {
+		case g := <-r.gaps:
+			r.put(g)
+		default:
+			return
 		}
 	}
 }
@@ -157,22 +200,47 @@ func (r *Repairer) look() (open []Gap, slots uint64) {
 	return open, slots
 }
 
-// repair fills the gaps that look finds, if an attempt is due. If as many slots are missing as
-// before the last attempt, that brought nothing, and the pause doubles.
-func (r *Repairer) repair(ctx context.Context, now time.Time) {
+// repair begins an attempt at the gaps that look finds, if one is due and the last one is over. New
+// gaps that wait are no part of it. If as many slots are missing as before the last attempt, that
+// brought nothing, and the pause doubles.
+func (r *Repairer) repair(now time.Time) {
 	open, slots := r.look()
-	if r.deps.Filler == nil || now.Before(r.next) {
+	if r.deps.Filler == nil || now.Before(r.next) || len(r.known) > 0 {
 		return
 	}
-	for _, g := range open {
-		r.fill(ctx, g)
+	open = slices.DeleteFunc(open, r.waits)
+	if slots > 0 && len(open) == 0 {
+		return
 	}
+	slices.Reverse(open)
+	r.known = open
 	if slots > 0 && slots == r.left { // the attempt brought nothing
 		r.pause = min(2*r.pause, maxPause)
 	} else {
 		r.pause = r.cfg.Every
 	}
 	r.left, r.next = slots, now.Add(r.pause)
+}
+
+// waits reports whether some of the gap's slots belong to a new gap that waits.
+func (r *Repairer) waits(g Gap) bool {
+	return slices.ContainsFunc(r.fresh, func(f Gap) bool { return f.From <= g.To && g.From <= f.To })
+}
+
+// fillPart fills the next part of the gaps that wait, if there are any.
+func (r *Repairer) fillPart(ctx context.Context, waiting *[]Gap) {
+	last := len(*waiting) - 1
+	if last < 0 {
+		return
+	}
+	g := &(*waiting)[last]
+	part := Gap{g.From, g.From + min(g.To-g.From, maxPart-1)}
+	if part.To < g.To {
+		g.From = part.To + 1
+	} else {
+		*waiting = (*waiting)[:last]
+	}
+	r.fill(ctx, part)
 }
 
 func (r *Repairer) fill(ctx context.Context, g Gap) {
