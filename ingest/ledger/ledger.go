@@ -2,8 +2,9 @@
 //
 // In: records of chain.slots.v1: first those of earlier runs, then this run's as they are
 // acknowledged. Out: which blocks need not be read again, where a source resumes, what is covered
-// and what is missing. Guarantees: safe for concurrent use; about 12 bytes a slot; no I/O. What one
-// kind of source ingests never moves the place where another resumes.
+// and what is missing. Guarantees: safe for concurrent use; about 12 bytes a slot; no I/O. A Geyser
+// stream and an rpc source resume where the other stopped. What other kinds of sources ingest never
+// moves the place where another kind resumes.
 package ledger
 
 import (
@@ -25,7 +26,7 @@ type Ledger struct {
 
 	mu      sync.RWMutex
 	slots   *coverage.Ledger
-	highest map[string]uint64 // by kind of source
+	highest map[string]uint64 // by group of kinds of sources, see group
 	kinds   kinds
 }
 
@@ -46,11 +47,22 @@ func (l *Ledger) Apply(record *eventspb.SlotRecord) {
 	if record.GetStatus() == eventspb.SlotStatus_SLOT_STATUS_UNSPECIFIED {
 		return
 	}
-	kind := record.GetSource()
-	l.kinds.put(record.GetSlot(), kind)
-	if record.GetSlot() > l.highest[kind] {
-		l.highest[kind] = record.GetSlot()
+	g := group(record.GetSource())
+	l.kinds.put(record.GetSlot(), g)
+	if record.GetSlot() > l.highest[g] {
+		l.highest[g] = record.GetSlot()
 	}
+}
+
+// group returns the name that a kind of source shares with those kinds that resume where it
+// stopped. A Geyser stream and an rpc source follow the same chain, so they are one group:
+// otherwise nobody would read the slots between the end of one and the start of the other. Files
+// and backfills are of any time, and the demo chain is another chain.
+func group(kind string) string {
+	if kind == source.KindGeyser || kind == source.KindRPC {
+		return "live"
+	}
+	return kind
 }
 
 // Ingested reports whether this very block is in the log with all its events.
@@ -87,22 +99,24 @@ func (l *Ledger) Coverage() coverage.Coverage {
 	return l.slots.Coverage()
 }
 
-// Highest returns the highest slot of any record of this kind of source; 0 if there is none.
+// Highest returns the highest slot of any record of this kind of source or its group; 0 if there is
+// none.
 func (l *Ledger) Highest(kind string) uint64 {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	return l.highest[kind]
+	return l.highest[group(kind)]
 }
 
-// Resume returns the slot after which a source of this kind reads on: the highest slot of which the
-// kind wrote a record; 0 if there is none. If there are gaps within reach below that slot, Resume
-// returns an earlier slot, so that the source reads the gaps again: the kind's highest slot before
-// the first gap. If the kind has no slot within reach before a gap, Resume passes over the gap.
+// Resume returns the slot after which a source of this kind reads on: the highest slot of which its
+// group wrote a record; 0 if there is none. If there are gaps within reach below that slot, Resume
+// returns an earlier slot, so that the source reads the gaps again: the group's highest slot before
+// the first gap. If the group has no slot within reach before a gap, Resume passes over the gap.
 // Slots of other kinds, such as a backfill's, do not count.
 func (l *Ledger) Resume(kind string) uint64 {
 	l.mu.Lock() // coverage caches
 	defer l.mu.Unlock()
-	highest := l.highest[kind]
+	g := group(kind)
+	highest := l.highest[g]
 	if highest == 0 {
 		return 0
 	}
@@ -117,7 +131,7 @@ func (l *Ledger) Resume(kind string) uint64 {
 		if gap.FromSlot < floor {
 			continue
 		}
-		if own, ok := l.kinds.below(gap.FromSlot, max(floor, 1)-1, kind); ok {
+		if own, ok := l.kinds.below(gap.FromSlot, max(floor, 1)-1, g); ok {
 			return own
 		}
 	}

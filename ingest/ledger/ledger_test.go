@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/mintlake/mintlake/ingest/ledger"
+	"github.com/mintlake/mintlake/ingest/source"
 	"github.com/mintlake/mintlake/internal/testkit"
 	"github.com/mintlake/mintlake/registry/coverage"
 	"github.com/mintlake/mintlake/schemas/eventspb"
@@ -40,6 +41,28 @@ func TestResume(t *testing.T) {
 	l.Apply(block("rpc", 1008, 1001))
 	require.Empty(t, l.Coverage().Gaps[1:], "only the one between file and geyser is left")
 	require.Equal(t, uint64(5), l.For("file").Resume())
+}
+
+// TestLiveSourcesGoOnAfterEachOther: a Geyser stream and getBlock follow the same chain, so one
+// goes on behind what the other has left, its gaps included. Files, backfills and the demo chain do
+// not count.
+func TestLiveSourcesGoOnAfterEachOther(t *testing.T) {
+	for _, pair := range [][2]string{{source.KindGeyser, source.KindRPC}, {source.KindRPC, source.KindGeyser}} {
+		l := ledger.New(100)
+		for slot := uint64(1000); slot <= 1050; slot++ {
+			l.Apply(block(pair[0], slot, slot-1))
+		}
+		for _, other := range []string{source.KindFile, source.KindBackfill, source.KindDemo} {
+			l.Apply(block(other, 2000, 1999))
+			require.EqualValues(t, 2000, l.For(other).Resume(), "nothing of its own within reach before the gap")
+		}
+		require.EqualValues(t, 1050, l.For(pair[1]).Resume())
+		require.EqualValues(t, 1050, l.Highest(pair[1]))
+		l.Apply(block(pair[0], 1060, 1058))
+		require.EqualValues(t, 1050, l.For(pair[1]).Resume(), "a gap within reach is read again, whoever left it")
+		l.Apply(block(pair[1], 1058, 1050))
+		require.EqualValues(t, 1060, l.For(pair[1]).Resume())
+	}
 }
 
 func TestMissing(t *testing.T) {

@@ -282,3 +282,23 @@ func TestResumeDoesNotFollowABackfill(t *testing.T) {
 		require.Equal(t, c[19].Slot, l.Resume(source.KindGeyser))
 	}
 }
+
+// TestAnotherSourceGoesOnBehindTheRegistry: what the chain did between the end of a stream and the
+// start of a source that follows the tip by getBlock is read, and leaves no gap.
+func TestAnotherSourceGoesOnBehindTheRegistry(t *testing.T) {
+	c := sourcetest.NewChain(1000, 40)
+	l := &log{}
+	require.NoError(t, newRunner(t, l, liveOf(t, c[:20], 0)).Run(t.Context()))
+	n := &node{t: t, chain: c}
+	follow, err := rpc.New(rpc.Config{}, rpc.Deps{Client: n})
+	require.NoError(t, err)
+	r := newRunner(t, l, follow)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- r.Run(ctx) }()
+	require.Eventually(t, func() bool { return r.Coverage().ToSlot == c[39].Slot }, time.Minute, time.Millisecond)
+	cancel()
+	require.NoError(t, <-done)
+	require.Empty(t, r.Coverage().Gaps)
+	require.EqualValues(t, 20, n.asked.Load(), "what the stream gave is not read again")
+}

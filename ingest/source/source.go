@@ -29,8 +29,8 @@ type Ledger interface {
 	// events. A source need not ask, because the sink does so for every block. It may ask to save
 	// work, such as fetching the block's transactions, see chain.Block.Known.
 	Ingested(slot uint64, blockhash pubkey.Key) bool
-	// Resume returns the highest slot up to which sources of this kind have ingested; 0 if they
-	// have ingested nothing.
+	// Resume returns the highest slot up to which sources of this kind, or of another kind that
+	// follows the same chain, have ingested; 0 if they have ingested nothing.
 	Resume() uint64
 	// Missing returns the runs of slots in from..to, both included, that are neither ingested nor
 	// known to have no block.

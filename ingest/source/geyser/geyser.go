@@ -53,8 +53,8 @@ type Config struct {
 	// AllTransactions asks for all transactions of a block, instead of those that name Token,
 	// Token-2022 or Metaplex Token Metadata.
 	AllTransactions bool
-	// From is the slot that the server is asked to replay from if the ledger has no block of this
-	// kind of source. Nil means that the source then begins with the live blocks.
+	// From is the slot that the server is asked to replay from if the ledger has no block to resume
+	// after. Nil means that the source then begins with the live blocks.
 	From *uint64
 	// NoAccountUpdates leaves out the subscription to mint and metadata accounts. If the server
 	// refuses that subscription, the stream goes on without it too.

@@ -47,10 +47,15 @@ type job struct {
 // bounds the blocks in memory. While the tip is followed, slots after the last listed block are
 // listed again, because a server may list its newest blocks late.
 func (r *run) produce(ctx context.Context, group *errgroup.Group, queue chan<- *job) error {
+	told := false
 	for next := r.from; r.cfg.To == nil || next <= *r.cfg.To; {
 		tip, err := r.tip(ctx)
 		if err != nil {
 			return err
+		}
+		if r.cfg.To == nil && next > tip+maxUnlisted && !told {
+			told = true
+			r.log.Warn("the server is behind the slots of the log; waiting for it", "slot", tip, "next_slot", next)
 		}
 		if r.cfg.To != nil {
 			tip = min(tip, *r.cfg.To)
