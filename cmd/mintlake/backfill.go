@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mintlake/mintlake/ingest/balances"
 	"github.com/mintlake/mintlake/ingest/runner"
 	"github.com/mintlake/mintlake/ingest/source"
 	"github.com/mintlake/mintlake/ingest/source/rpc"
@@ -41,7 +42,7 @@ func backfillCommand() *cobra.Command {
 		Long: `Read a range of slots of the past by getBlock into the same Kafka that ingest writes to, beside the live stream.
 
 What the slot ledger holds already is not read again, so the same command goes on where it was stopped, and fills only gaps where the live
-stream has been. Every slot is read, proved to have no block by the parent link of a later block, or told at the end with exit code 1. Without --kafka-brokers it writes to the embedded broker of a running "mintlake up" at --kafka-addr. Blocks come from
+stream has been. Balances and transfers are kept as ingest does, see --balances-mode. Every slot is read, proved to have no block by the parent link of a later block, or told at the end with exit code 1. Without --kafka-brokers it writes to the embedded broker of a running "mintlake up" at --kafka-addr. Blocks come from
 --rpc-upstream.`,
 		Example: `  mintlake backfill --from 361774000 --to 361775000 --rpc-upstream https://rpc
   mintlake backfill --gaps --rpc-upstream https://rpc`,
@@ -118,8 +119,28 @@ func (s *system) backfillRoom(o backfillOptions) (*runner.Runner, error) {
 	}
 	return runner.New(runner.Config{Sources: []source.Source{blocks}, Beside: true, CheckLinks: s.cfg.CheckLinks}, runner.Deps{
 		Producer: s.writers.For("ingest"), Ledger: s.eventlog().Slots(),
-		Logger: s.logger, Registerer: s.registerer, Unknowns: s.unknowns, Bounds: s.chainBounds,
+		Logger: s.logger, Registerer: s.registerer, Unknowns: s.unknowns, Bounds: s.chainBounds, BalancesAs: s.balancesAs,
 	})
+}
+
+// balancesAs returns what makes records of balances for a backfill; nil when they are off. They
+// must be of the same mints as those of the live slots, whose extent is given: otherwise the filled
+// slots make every older mint incomplete. With mode auto the extent decides, because the source of
+// this command, unlike ingest's, may be none beside a demo chain.
+func (s *system) balancesAs(extent uint64) (*balances.Maker, error) {
+	all := balances.New(nil)
+	auto := s.cfg.Balances.Mode == balances.ModeAuto
+	switch {
+	case auto && extent == all.Extent():
+		return all, nil
+	case auto && extent != 0:
+		return nil, errors.New("backfill: the slots of the log have balances of the mints of a list: name it with --balances-mode list --balances-mints FILE, as for ingest")
+	}
+	maker, err := s.balances()
+	if err == nil && extent != 0 && (maker == nil || maker.Extent() != extent) {
+		s.logger.Warn("the balances of the slots that are read now are of other mints than those of ingest: older mints will be incomplete", "balances_mode", s.cfg.Balances.Mode)
+	}
+	return maker, err
 }
 
 func (s *system) backfillSource(o backfillOptions) (source.Source, error) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/mintlake/mintlake/ingest/ledger"
+	"github.com/mintlake/mintlake/ingest/source"
 	"github.com/mintlake/mintlake/internal/pause"
 	"github.com/mintlake/mintlake/schemas/eventspb"
 	"github.com/mintlake/mintlake/schemas/pubkey"
@@ -66,6 +67,9 @@ func (r *Runner) recall(record *eventspb.SlotRecord) {
 		return
 	}
 	r.ledger.Apply(record)
+	if record.GetStatus() == eventspb.SlotStatus_SLOT_STATUS_INGESTED && record.GetSource() != source.KindBackfill && record.GetSlot() >= r.liveSlot {
+		r.liveSlot, r.liveExtent = record.GetSlot(), record.GetBalances()
+	}
 }
 
 // admit marks the waiting mints of blocks whose slot record has come as seen. It forgets the

@@ -118,6 +118,10 @@ type Deps struct {
 	Stream StreamWriter
 	// Balances makes the records of balances and transfers; nil when they are off.
 	Balances *balances.Maker
+	// BalancesAs, if set, returns Balances. Run calls it when the ledger is read. extent is the
+	// field SlotRecord.balances of the highest slot that is ingested, and not by a backfill; 0 if
+	// there is none.
+	BalancesAs func(extent uint64) (*balances.Maker, error)
 	// Logger may be nil: then nothing is logged.
 	Logger *slog.Logger
 	// Registerer may be nil: then the metrics go nowhere.
@@ -149,6 +153,9 @@ type Runner struct {
 	guessed atomic.Bool
 	links   links
 	unread  unread
+	// liveSlot is the highest slot that another run ingested, a backfill excepted. liveExtent says
+	// of which mints its balances are, see Deps.BalancesAs.
+	liveSlot, liveExtent uint64
 	// introduced are the mints in the log that wait for the slot record of their block, by slot.
 	// See load.
 	introduced map[uint64][]introduced
@@ -198,6 +205,12 @@ func (r *Runner) Run(ctx context.Context) error {
 		return err
 	}
 	r.introduced = nil // the blocks of the mints that still wait are read again
+	if r.deps.BalancesAs != nil {
+		var err error
+		if r.deps.Balances, err = r.deps.BalancesAs(r.liveExtent); err != nil {
+			return fmt.Errorf("ingest: %w", err)
+		}
+	}
 	if r.deps.Stream != nil {
 		r.deps.Stream.Begin(r.ledger.Coverage().ToSlot)
 	}
