@@ -20,6 +20,7 @@ import (
 	embedded "github.com/mintlake/mintlake/embedded/kafka"
 	"github.com/mintlake/mintlake/internal/kafka"
 	"github.com/mintlake/mintlake/internal/testkit"
+	"github.com/mintlake/mintlake/internal/testkit/chtest"
 	"github.com/mintlake/mintlake/registry"
 	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/pubkey"
@@ -38,7 +39,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	os.Exit(m.Run())
+	os.Exit(chtest.Main(m))
 }
 
 // child fills the log in folder from url, as the command does.

@@ -9,6 +9,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/mintlake/mintlake/internal/clickhouse"
+	"github.com/mintlake/mintlake/schemas"
 	"github.com/mintlake/mintlake/schemas/pubkey"
 	"github.com/mintlake/mintlake/solana/tokenaccount"
 )
@@ -87,4 +88,29 @@ func (t *Tables) mints(ctx context.Context, clause string, args ...any) ([]pubke
 		return nil, fmt.Errorf("read mints by their volume: %w", err)
 	}
 	return mints, nil
+}
+
+// OpenBefore calls see for each token account and owner for which the latest fact is from before
+// the end of a slot, and says that the account is open and belongs to the owner. The owner is zero
+// if it is not known. An account that changed its owner in blocks that were not seen is there for
+// its old owner, whatever the account's own latest fact is.
+func (t *Tables) OpenBefore(ctx context.Context, slot uint64, see func(mint, account, owner pubkey.Key, amount uint64) error) error {
+	return clickhouse.Each(ctx, t.conn, func(rows driver.Rows) error {
+		var ownerText, mintText, raw string
+		var amount uint64
+		if err := rows.Scan(&ownerText, &mintText, &raw, &amount); err != nil {
+			return err
+		}
+		var owner, account pubkey.Key
+		copy(account[:], raw)
+		mint, err := pubkey.Parse(mintText)
+		if err == nil && ownerText != "" {
+			owner, err = pubkey.Parse(ownerText)
+		}
+		if err != nil {
+			return fmt.Errorf("mint %q, owner %q: %w", mintText, ownerText, err)
+		}
+		return see(mint, account, owner, amount)
+	}, "SELECT owner, mint, account, amount FROM (SELECT * FROM "+t.database+".wallet_accounts_raw FINAL) WHERE open AND position < toUInt128(?)",
+		schemas.EndOfSlot(slot).BigInt().String())
 }

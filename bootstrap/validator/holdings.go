@@ -57,11 +57,14 @@ func (l *Loader) appendHolding(out []byte, a *lattice.Account) []byte {
 }
 
 // publishHoldings writes the staged token accounts that no newer version replaces, as reads at the
-// end of the snapshot's slot. Then it writes for each followed mint that all its accounts were
-// read.
+// end of the snapshot's slot. Then it closes the accounts that are gone, and writes for each
+// followed mint that all its accounts were read.
 func (l *Loader) publishHoldings(ctx context.Context, replaced *replaced) error {
 	if l.deps.Follow == nil {
 		return nil
+	}
+	if err := l.lookForOlder(ctx); err != nil {
+		return err
 	}
 	group, count := map[pubkey.Key][]*eventspb.BalanceChange{}, 0
 	flush := func(end int64) error {
@@ -99,6 +102,9 @@ func (l *Loader) publishHoldings(ctx context.Context, replaced *replaced) error 
 	})
 	if err == nil {
 		err = flush(l.state.HeldBytes)
+	}
+	if err == nil {
+		err = l.closeGone(ctx)
 	}
 	if err != nil {
 		return err

@@ -18,7 +18,8 @@ var (
 	stepCompare = step{450, 480}
 	stepTakeOff = step{480, 560}
 	stepWrite   = step{560, 950}
-	stepHold    = step{950, 1000}
+	stepHold    = step{950, 990}
+	stepClose   = step{990, 1000}
 )
 
 // progressTotal is Progress.Total: progress is counted in millionths of a run.

@@ -46,7 +46,7 @@ func (l *Loader) publish(ctx context.Context, replaced *replaced) error {
 	if err := l.publishHoldings(ctx, replaced); err != nil {
 		return err
 	}
-	l.state.Summary.Records, l.state.Summary.Holdings = l.state.Records, l.state.HeldRecords
+	l.state.Summary.Records, l.state.Summary.Holdings, l.state.Summary.Closed = l.state.Records, l.state.HeldRecords, l.state.Closed
 	return l.record(ctx)
 }
 

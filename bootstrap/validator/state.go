@@ -43,6 +43,11 @@ type state struct {
 	HeldAccounts  int64 `json:"held_accounts"`
 	HeldPublished int64 `json:"held_published"`
 	HeldRecords   int64 `json:"held_records"`
+	// Older says whether the tables had open accounts from before the end of the snapshot's slot.
+	// It is nil until the first token account is about to be written. Closed is how many of these
+	// were closed.
+	Older  *bool `json:"older,omitempty"`
+	Closed int64 `json:"closed,omitempty"`
 	// Sum is the lattice hash of all versions read so far.
 	Sum     []byte           `json:"sum"`
 	Skipped map[string]int64 `json:"skipped"`

@@ -3,7 +3,8 @@
 // In: a full snapshot and, over it, an incremental one, from files, URLs or pipes; they are
 // hostile.
 // Out: one enrichment a mint and a metadata account, at the end of the last archive's slot, as a
-// bootstrap over RPC writes them; the token accounts of mints that are followed.
+// bootstrap over RPC writes them; the token accounts of mints that are followed, and closes of
+// those that the tables have and the snapshot does not.
 // Guarantees: nothing is written before the whole snapshot is read and checked. Of two versions of
 // an account that of the later slot counts, and within a slot the one that stands later in its
 // storage. Memory is bounded by 2 GiB: of each version of an account 40 bytes are spilled to
@@ -63,6 +64,8 @@ type Deps struct {
 	Follow func(mint pubkey.Key) bool
 	// All says that Follow returns true for every mint.
 	All bool
+	// Tables tell which token accounts are gone. It may be nil if NeedsTables returns false.
+	Tables Tables
 	// Bounds says which slots a chain can have reached; nil checks them against the clock alone.
 	Bounds *bounds.Bounds
 	Logger *slog.Logger
@@ -86,6 +89,9 @@ type Summary struct {
 	Records int64 `json:"records"`
 	// Holdings counts the token accounts that were written.
 	Holdings int64 `json:"holdings"`
+	// Closed counts the token accounts, and holdings of earlier owners, that the snapshot does not
+	// have and that were closed.
+	Closed int64 `json:"closed,omitempty"`
 	// Skipped counts versions that state no fact, by reason.
 	Skipped map[string]int64 `json:"skipped"`
 }

@@ -27,6 +27,8 @@ Nothing is written before the whole snapshot is checked: the lattice hash of its
 they show that it is whole, not who made it: name the bank hash that a second source says with --expect-hash.
 
 With --balances-mode all or list it takes the token accounts of these mints too: their holders are whole from the snapshot's slot on.
+Accounts that the node knows and that the snapshot does not have are closed. So if the log has balances already, the node must run, and is named
+with --kafka-brokers and --clickhouse-dsn.
 
 Under --data-dir it needs 40 bytes for each account, and about 300 for each mint and for its metadata; a download is kept there until all is
 done. After a kill the same command goes on.`,
@@ -59,37 +61,54 @@ func bootstrapValidator(ctx context.Context, cfg *Config, logger *slog.Logger, r
 		if read.Log, err = s.admin.ClusterID(ctx); err != nil {
 			return err
 		}
-		follow, all, err := s.followed()
+		deps := validator.Deps{Producer: s.writers.For("bootstrap"), Bounds: s.chainBounds, Logger: logger}
+		if deps.Follow, deps.All, err = s.followed(); err != nil {
+			return err
+		}
+		inLog, err := s.hasBalances(ctx)
 		if err != nil {
 			return err
 		}
-		loader, err := validator.New(read, validator.Deps{
-			Producer: s.writers.For("bootstrap"), Follow: follow, All: all, Bounds: s.chainBounds, Logger: logger,
+		needs, err := validator.NeedsTables(read.Folder, inLog)
+		if err != nil {
+			return err
+		}
+		if deps.Follow == nil || !needs {
+			return s.readValidator(ctx, read, deps)
+		}
+		return s.withNodeTables(ctx, logger, func(ctx context.Context, tables validator.Tables) error {
+			deps.Tables = tables
+			return s.readValidator(ctx, read, deps)
 		})
-		if err != nil {
-			return err
-		}
-		written, err := validator.Written(read.Folder)
-		if err != nil {
-			return err
-		}
-		if err := s.checkLog(ctx, read.Folder, written); err != nil {
-			return err
-		}
-		started := time.Now()
-		stop := showBootstrap(loader.Progress, "accounts")
-		summary, err := loader.Run(ctx)
-		stop()
-		if errors.Is(err, validator.ErrComplete) {
-			fmt.Printf("nothing to do: an earlier run wrote %d facts at slot %d; --restart begins anew\n", summary.Records, summary.Slot)
-			return nil
-		}
-		if err != nil {
-			return interrupted(ctx, err, "the same command goes on where it stopped")
-		}
-		tellValidator(&summary, time.Since(started))
-		return nil
 	})
+}
+
+// readValidator reads a snapshot into the log.
+func (s *system) readValidator(ctx context.Context, read validator.Config, deps validator.Deps) error {
+	loader, err := validator.New(read, deps)
+	if err != nil {
+		return err
+	}
+	written, err := validator.Written(read.Folder)
+	if err != nil {
+		return err
+	}
+	if err := s.checkLog(ctx, read.Folder, written); err != nil {
+		return err
+	}
+	started := time.Now()
+	stop := showBootstrap(loader.Progress, "accounts")
+	summary, err := loader.Run(ctx)
+	stop()
+	if errors.Is(err, validator.ErrComplete) {
+		fmt.Printf("nothing to do: an earlier run wrote %d facts at slot %d; --restart begins anew\n", summary.Records, summary.Slot)
+		return nil
+	}
+	if err != nil {
+		return interrupted(ctx, err, "the same command goes on where it stopped")
+	}
+	tellValidator(&summary, time.Since(started))
+	return nil
 }
 
 func tellValidator(summary *validator.Summary, took time.Duration) {
@@ -98,6 +117,9 @@ func tellValidator(summary *validator.Summary, took time.Duration) {
 		summary.SpillBytes>>20, summary.StagedBytes>>20)
 	if summary.Holdings > 0 {
 		fmt.Printf("%d balances written\n", summary.Holdings)
+	}
+	if summary.Closed > 0 {
+		fmt.Printf("%d balances of accounts that are gone, or that others own now, were ended\n", summary.Closed)
 	}
 	for why, n := range summary.Skipped {
 		fmt.Printf("%d accounts state nothing: %s\n", n, why)

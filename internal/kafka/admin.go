@@ -304,31 +304,6 @@ func (a *Admin) CommittedOffsets(ctx context.Context, group string, topics []str
 	return out, nil
 }
 
-// Lag returns how many records of topics the group has not committed. A partition without a
-// committed offset counts from its first record. Records that have expired do not count.
-func (a *Admin) Lag(ctx context.Context, group string, topics []string) (int64, error) {
-	// The committed offsets are read first: a commit in between makes the lag too high for a
-	// moment, never too low.
-	committed, err := a.CommittedOffsets(ctx, group, topics)
-	if err != nil {
-		return 0, err
-	}
-	starts, err := a.StartOffsets(ctx, topics)
-	if err != nil {
-		return 0, err
-	}
-	ends, err := a.EndOffsets(ctx, topics)
-	if err != nil {
-		return 0, err
-	}
-	var lag int64
-	for tp, end := range ends {
-		// Records below the start have expired: nobody will read them.
-		lag += max(end-max(committed[tp], starts[tp]), 0)
-	}
-	return lag, nil
-}
-
 func (a *Admin) offsets(ctx context.Context, topics []string, at int64) (map[TopicPartition]int64, error) {
 	var out map[TopicPartition]int64
 	err := a.retry(ctx, func(ctx context.Context) error {

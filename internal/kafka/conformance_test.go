@@ -179,6 +179,15 @@ func TestCommitAndRefetch(t *testing.T) {
 		require.Equal(t, offset, offsets[kafka.TopicPartition{Topic: "commit", Partition: partition}])
 	}
 	require.EqualValues(t, total/2, lag)
+	for partition, offset := range next {
+		ends := map[kafka.TopicPartition]int64{{Topic: "commit", Partition: partition}: offset}
+		lag, err = admin.LagTo(ctx, "group", []string{"commit"}, ends)
+		require.NoError(t, err)
+		require.Zero(t, lag, "what comes behind does not count")
+		lag, err = admin.LagTo(ctx, "nobody", []string{"commit"}, ends)
+		require.NoError(t, err)
+		require.Equal(t, offset, lag)
+	}
 
 	second := newConsumer(t, brokers, "group", "commit")
 	rest := fetchUntil(t, second, atLeast(total/2))

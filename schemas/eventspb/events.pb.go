@@ -6014,10 +6014,12 @@ func (x *BalanceChanges) GetFirstSlot() uint64 {
 type BalanceChange struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The lower half of the position as one number (docs/events.md): the end of the transaction, or
-	// 2^64-1 for a read.
+	// 2^64-1 for a read. 2^64-2 for an account that a validator's snapshot does not have, or has with
+	// another owner: it is closed in front of what the snapshot has.
 	Place   uint64 `protobuf:"varint,1,opt,name=place,proto3" json:"place,omitempty"`
 	Account []byte `protobuf:"bytes,2,opt,name=account,proto3" json:"account,omitempty"`
-	// Absent when the account did not exist for this mint, and in a read.
+	// Absent when the account did not exist for this mint. In a read it is what was known of the
+	// account, if anything.
 	Before *BalanceState `protobuf:"bytes,3,opt,name=before,proto3" json:"before,omitempty"`
 	// Absent when the account does not exist for this mint.
 	After         *BalanceState `protobuf:"bytes,4,opt,name=after,proto3" json:"after,omitempty"`
