@@ -239,7 +239,7 @@ func (a *answering) Call(ctx context.Context, method string, params []any, resul
 func sentWhile(t *testing.T, over bool, change func(method string, params []any, result any, err error) error) (int, Sent) {
 	t.Helper()
 	l := newLanding(t)
-	l.fixture = startOver(t, Config{Hubs: []venue.Key{executed.NativeMint}, routing: hang}, &answering{l.world.rpc, change})
+	l.fixture = startOver(t, Config{Hubs: []venue.Key{executed.NativeMint}, routing: hang}, &answering{l.rpc, change})
 	stop := l.run()
 	defer stop()
 	r := l.buy()
@@ -263,11 +263,11 @@ func TestWhatTheNodeMayHaveSentIsFollowed(t *testing.T) {
 	} {
 		statuses := 0
 		status, sent := sentWhile(t, false, func(method string, params []any, result any, err error) error {
-			switch {
-			case method == "sendTransaction":
+			switch method {
+			case "sendTransaction":
 				time.Sleep(lookEvery) // it lands
 				return &told
-			case method == "getSignatureStatuses":
+			case "getSignatureStatuses":
 				if statuses++; statuses == 1 {
 					require.Equal(t, told.Message == "Blockhash not found", len(params) == 2, "the history is asked if nothing else tells")
 				}
@@ -279,8 +279,8 @@ func TestWhatTheNodeMayHaveSentIsFollowed(t *testing.T) {
 	}
 }
 
-// TestANodeWithoutHistoryRefusesAtOnce: what it does not know of the last blocks was not sent, unless
-// the blockhash may be over.
+// TestANodeWithoutHistoryRefusesAtOnce: what it does not know of the last blocks was not sent,
+// unless the blockhash may be over.
 func TestANodeWithoutHistoryRefusesAtOnce(t *testing.T) {
 	for told, want := range map[string]int{"custom program error: 0x1": http.StatusUnprocessableEntity, "Blockhash not found": http.StatusOK} {
 		status, _ := sentWhile(t, false, func(method string, params []any, result any, err error) error {

@@ -31,7 +31,8 @@ type short struct {
 	texts int
 }
 
-// cursors are members of an answer itself that stay as they came, because the model sends them back.
+// cursors are members of an answer itself that stay as they came, because the model sends them
+// back.
 var cursors = []string{"next", "next_cursor"}
 
 // shorten leaves out of a JSON text what s says, members that are null, and characters that cannot
@@ -123,9 +124,9 @@ func (t *told) page(limit, fallback, most int32, drop []string, rows func(limit 
 	}
 }
 
-// numbered sets the answer of an operation whose pages have numbers and limit rows. While the answer
-// has more than maxTold bytes, half of its rows are left off: the page of a smaller limit would have
-// other rows.
+// numbered sets the answer of an operation whose pages have numbers and limit rows. While the
+// answer has more than maxTold bytes, half of its rows are left off: the page of a smaller limit
+// would have other rows.
 func (t *told) numbered(limit int32, drop []string, text []byte, err error) (*told, error) {
 	if err != nil {
 		return nil, err

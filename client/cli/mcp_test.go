@@ -234,7 +234,8 @@ func TestMCPKeepsAnswersShort(t *testing.T) {
 	require.NoError(t, end())
 }
 
-// TestMCPPagesOfASearchHoldTheirRows: a page whose rows do not fit begins where it begins otherwise.
+// TestMCPPagesOfASearchHoldTheirRows: a page whose rows do not fit begins where it begins
+// otherwise.
 func TestMCPPagesOfASearchHoldTheirRows(t *testing.T) {
 	url := serving(t, "GET /tokens", func(w http.ResponseWriter, r *http.Request) {
 		page, _ := strconv.Atoi(r.URL.Query().Get("page"))
