@@ -98,7 +98,11 @@ func TestDataFoldersOfReleasedVersions(t *testing.T) {
 
 			up = launch(t, dir, "--source", "none")
 			require.NotContains(t, up.log(), "earlier version's rules", "once is enough")
+			until(t, func() bool { return up.query("SELECT count() FROM mintlake.waiting_minutes")[0] == "0" }, 100*time.Millisecond, "minutes are valued")
 			require.Zero(t, up.stop())
+			code, out = onFolder(t, dir, "verify")
+			require.Zero(t, code, out)
+			require.NotRegexp(t, "DIFFERS|waiting", out)
 		})
 	}
 }
