@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mintlake/mintlake/ingest/balances"
+	"github.com/mintlake/mintlake/ingest/ledger"
 	"github.com/mintlake/mintlake/ingest/runner"
 	"github.com/mintlake/mintlake/ingest/source"
 	"github.com/mintlake/mintlake/ingest/source/rpc"
@@ -119,8 +120,27 @@ func (s *system) backfillRoom(o backfillOptions) (*runner.Runner, error) {
 	}
 	return runner.New(runner.Config{Sources: []source.Source{blocks}, Beside: true, CheckLinks: s.cfg.CheckLinks}, runner.Deps{
 		Producer: s.writers.For("ingest"), Ledger: s.eventlog().Slots(),
-		Logger: s.logger, Registerer: s.registerer, Unknowns: s.unknowns, Bounds: s.chainBounds, BalancesAs: s.balancesAs,
+		Logger: s.logger, Registerer: s.registerer, Unknowns: s.unknowns, Bounds: s.chainBounds,
+		BalancesAs: func(extent uint64, slots *ledger.Ledger) (*balances.Maker, error) {
+			maker, err := s.balancesAs(extent)
+			if err == nil && maker != nil && !o.gaps {
+				err = reachesTip(slots, o.to)
+			}
+			return maker, err
+		},
 	})
+}
+
+// reachesTip returns an error if slots behind the last one of a range are missing. An account that
+// was open in the range and was closed in those slots would be open for ever: a read of all
+// accounts, as by bootstrap holders, has closed those that were known then, and not this one.
+func reachesTip(slots *ledger.Ledger, last uint64) error {
+	missing := slots.Missing(last+1, slots.Coverage().ToSlot)
+	if len(missing) == 0 {
+		return nil
+	}
+	return fmt.Errorf("backfill: slots %d to %d behind the range are missing, so accounts that were closed there would come back as holders: "+
+		"fill them in the same run (a later --to, or --gaps), or keep no balances of the range with --balances-mode off", missing[0].FromSlot, missing[0].ToSlot)
 }
 
 // balancesAs returns what makes records of balances for a backfill; nil when they are off. They

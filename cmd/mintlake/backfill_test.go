@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -118,13 +119,16 @@ func TestBackfillKeepsBalancesAsIngestDoes(t *testing.T) {
 		live  uint64 // what the slots that ingest read have
 		flags []string
 		want  uint64 // what the filled slots have
+		tip   uint64 // the live slot; by default the one behind the range
 		err   string
 	}{
-		"as ingest, all":  {live: ofAll, want: ofAll},
-		"as ingest, none": {},
-		"of a list":       {live: ofAList, err: "--balances-mode list"},
-		"all by a flag":   {flags: []string{"--balances-mode", "all"}, want: ofAll},
-		"none by a flag":  {live: ofAll, flags: []string{"--balances-mode", "off"}},
+		"as ingest, all":                        {live: ofAll, want: ofAll},
+		"as ingest, none":                       {},
+		"of a list":                             {live: ofAList, err: "--balances-mode list"},
+		"all by a flag":                         {flags: []string{"--balances-mode", "all"}, want: ofAll},
+		"none by a flag":                        {live: ofAll, flags: []string{"--balances-mode", "off"}},
+		"not to the tip":                        {live: ofAll, tip: 5000, err: "slots 1011 to 4999 behind the range are missing"},
+		"no balances of what is not to the tip": {live: ofAll, tip: 5000, flags: []string{"--balances-mode", "off"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			brokers := kafkatest.Start(t)
@@ -135,9 +139,11 @@ func TestBackfillKeepsBalancesAsIngestDoes(t *testing.T) {
 			producer, err := kafka.NewProducer(kafka.ProducerConfig{Brokers: brokers}, kafka.Deps{})
 			require.NoError(t, err)
 			defer producer.Close()
+			tip := cmp.Or(test.tip, 1011)
 			// The last record is of a backfill by an earlier version, which kept no balances.
-			for slot, live := range map[uint64]*eventspb.SlotRecord{5000: {Source: source.KindGeyser, Balances: test.live}, 6000: {Source: source.KindBackfill}} {
+			for slot, live := range map[uint64]*eventspb.SlotRecord{tip: {Source: source.KindGeyser, Balances: test.live}, tip + 1: {Source: source.KindBackfill}} {
 				live.Slot, live.Status, live.Blockhash = slot, eventspb.SlotStatus_SLOT_STATUS_INGESTED, make([]byte, 32)
+				live.ParentSlot = proto.Uint64(slot - 1)
 				value, err := proto.Marshal(live)
 				require.NoError(t, err)
 				require.NoError(t, producer.Produce(t.Context(), kafka.Record{

@@ -121,7 +121,7 @@ type Deps struct {
 	// BalancesAs, if set, returns Balances. Run calls it when the ledger is read. extent is the
 	// field SlotRecord.balances of the highest slot that is ingested, and not by a backfill; 0 if
 	// there is none.
-	BalancesAs func(extent uint64) (*balances.Maker, error)
+	BalancesAs func(extent uint64, slots *ledger.Ledger) (*balances.Maker, error)
 	// Logger may be nil: then nothing is logged.
 	Logger *slog.Logger
 	// Registerer may be nil: then the metrics go nowhere.
@@ -207,7 +207,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	r.introduced = nil // the blocks of the mints that still wait are read again
 	if r.deps.BalancesAs != nil {
 		var err error
-		if r.deps.Balances, err = r.deps.BalancesAs(r.liveExtent); err != nil {
+		if r.deps.Balances, err = r.deps.BalancesAs(r.liveExtent, r.ledger); err != nil {
 			return fmt.Errorf("ingest: %w", err)
 		}
 	}
