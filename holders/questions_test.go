@@ -74,6 +74,25 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
+// TestWhoCameAndWentOfAMintThatWasRead: what its holders had before the history begins is in no
+// change that has a time.
+func TestWhoCameAndWentOfAMintThatWasRead(t *testing.T) {
+	w := newTables(t)
+	mint, alice, bob, carol := key(1), key(2), key(3), key(4)
+	const day = 86_400
+	w.slots(100, 100+3*day, 1)
+	w.created(mint, 100)
+	for account, owner := range map[string]string{key(10): alice, key(11): bob} {
+		w.fact(mint, account, 100, true, none, held{owner, 100})
+	}
+	w.exec("ALTER TABLE mintlake.balance_changes_raw UPDATE block_time = 0 WHERE is_read SETTINGS mutations_sync = 2")
+	w.change(mint, key(10), 101, held{alice, 100}, held{alice, 0})
+	w.change(mint, key(11), 101, held{bob, 100}, held{bob, 105})
+	w.change(mint, key(12), 101+day, none, held{carol, 5})
+	query := questions(t)["How many came and went each day?"]
+	require.Equal(t, "2023-11-14\t0\t1\n2023-11-15\t1\t0", w.text(strings.ReplaceAll(query, "MINT", mint)))
+}
+
 // text returns the rows of a query as tab-separated lines.
 func (w *tables) text(query string) string {
 	w.t.Helper()
