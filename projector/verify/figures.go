@@ -139,11 +139,12 @@ func (v *Verifier) openMinutes(ctx context.Context) (minutes []uint64, err error
 	return minutes, nil
 }
 
-// touches reports whether a leg of one of the minutes counts in the bucket that begins at start.
+// touches reports whether a leg of one of the minutes counts in the bucket that begins at start. In
+// the newest valuation any later leg counts: it makes another valuation the newest.
 func (b *buckets) touches(start uint64, minutes []uint64) bool {
 	reach := uint64(b.reach.Seconds())
 	i, _ := slices.BinarySearch(minutes, start+1-min(start+1, reach))
-	return i < len(minutes) && minutes[i] < start+uint64(b.length.Seconds())
+	return i < len(minutes) && (b.newest || minutes[i] < start+uint64(b.length.Seconds()))
 }
 
 // byDay drops the findings of buckets in which a leg of an open minute counts, joins the others of

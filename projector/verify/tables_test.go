@@ -63,6 +63,10 @@ func TestABucketIsComparedWhereAllItsLegsAreThere(t *testing.T) {
 	for offset, touched := range map[int]bool{-3600: false, -3540: true, 0: true, 3540: true, 3600: false} {
 		require.Equal(t, touched, hour.touches(uint64(noon+offset), open), "%d s later", offset)
 	}
+	newest := &buckets{length: time.Minute, reach: 50 * time.Hour, newest: true}
+	for offset, touched := range map[int]bool{-300: true, 0: true, 49 * 3600: true, 51 * 3600: false} {
+		require.Equal(t, touched, newest.touches(uint64(noon+offset), open), "%d s later", offset)
+	}
 	require.False(t, minute.touches(0, nil))
 	require.True(t, minute.touches(0, []uint64{0}))
 }
