@@ -127,6 +127,7 @@ test("a token's page draws candles", () =>
     await page.waitForSelector(".pools li");
     await page.waitForSelector(".history > li");
     await page.waitForSelector(".origin:has-text('slot')");
+    assert.doesNotMatch(await page.textContent("dl.facts"), /\[object/);
     await page.click("summary:has-text('Raw JSON')");
     assert.equal(JSON.parse(await page.textContent("pre")).mint, lake);
     await page.click("summary:has-text('Raw JSON')");

@@ -60,6 +60,46 @@ test("new tokens go on after the feed was refused", () =>
     await until("the list anew: what came meanwhile is in no feed", () => lists === 2);
   }, { expected: /status of 503|MIME type/ }));
 
+test("trades go on as they come after their stream was refused", () =>
+  open("/coverage", async (page) => {
+    let streams = 0;
+    await page.route("**/trades/stream?*", (route) => (streams++ === 0 ? route.fulfill({ status: 503, json: { message: "the registry is still loading" } }) : route.continue()));
+    await page.goto(`${base}/token/${lake}`);
+    await page.waitForSelector("small:text-is('as they come')");
+    assert.equal(streams, 2);
+  }, { expected: /status of 503|MIME type/ }));
+
+test("a search that found nothing is asked again", () =>
+  open("/", async (page) => {
+    let asked = 0;
+    await page.waitForSelector(rows);
+    await page.route("**/tokens?q=lake&*", async (route) => (asked++ === 0 ? route.fulfill({ json: { items: [], total: 0, page: 1, limit: 8 } }) : route.continue()));
+    await page.fill("#q", "lake");
+    await until("the first answer", () => asked === 1);
+    await page.fill("#q", "");
+    await page.fill("#q", "lake");
+    await page.waitForSelector("#hits li");
+    assert.equal(asked, 2);
+  }));
+
+test("the age of a list moves on while the page is open", () =>
+  open("/coverage", async (page) => {
+    const times = new Set();
+    page.on("request", (request) => {
+      const time = new URL(request.url()).searchParams.get("created_after");
+      if (time) times.add(Number(time));
+    });
+    await page.clock.install();
+    await page.goto(`${base}/?age=1h&sort=newest`);
+    await page.waitForSelector("main [aria-busy=false]");
+    await until("a later time", async () => {
+      await page.clock.runFor(60_000);
+      return times.size > 1;
+    });
+    const [first, second] = [...times];
+    assert.ok(second - first <= 660_000 && second > first, `${first}, ${second}`);
+  }));
+
 test("the history of a token begins at its own end", () =>
   open(`/token/${lake}`, async (page) => {
     const asked = [];

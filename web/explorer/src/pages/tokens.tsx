@@ -31,7 +31,7 @@ function url(wanted: Wanted): string {
   return parameters.size ? `/?${parameters}` : "/";
 }
 
-/** request is what the API is asked. The time of an age stands still by the minute, so that pages turn over one set. */
+/** request is what the API is asked. The time of an age stands still for a while, so that pages turn over one set. */
 function request(wanted: Wanted): string {
   const parameters = new URLSearchParams({ limit: String(limit), evidence: "true", market: "true" });
   for (const name of names) if (name !== "age" && wanted[name]) parameters.set(name, wanted[name]);
@@ -40,9 +40,12 @@ function request(wanted: Wanted): string {
   return `/tokens?${parameters}`;
 }
 
-/** useRequest is the request of a URL, made once for each URL. */
+/** restart is how long the time of an age stands still, in milliseconds. */
+const restart = 600_000;
+
+/** useRequest is the request of a URL, made once for each URL; one of an age is made anew now and then. */
 function useRequest(wanted: Wanted): string {
-  const key = url(wanted);
+  const key = url(wanted) + (wanted.age ? ` ${Math.floor(Date.now() / restart)}` : "");
   const made = useRef({ key: "", path: "" });
   if (made.current.key !== key) made.current = { key, path: request(wanted) };
   return made.current.path;

@@ -27,8 +27,10 @@ function fromPrefix(text: string): Token[] | undefined {
 export function useHits(text: string): { items: Token[]; done: boolean; error?: string } {
   const [state, setState] = useState<{ text: string; items: Token[]; error?: string }>({ text: "", items: [] });
   useEffect(() => {
-    const known = text === "" ? [] : cache.get(text);
-    if (known) return setState({ text, items: known });
+    if (text === "") return setState({ text, items: [] });
+    // What was found before is shown until the answer is there: prices change, and a token may have come meanwhile.
+    const known = cache.get(text);
+    if (known?.length) setState({ text, items: known });
     const abort = new AbortController();
     void (async () => {
       try {

@@ -14,7 +14,7 @@ export function fieldText(field: string, value: unknown, decimals: number): stri
   return String(value);
 }
 
-const beside = new Set(["evidence", "market", "provenance", "match", "holders", "holders_change_24h", "top10_pct"]);
+const beside = new Set(["evidence", "market", "windows", "lists", "provenance", "match", "holders", "holders_change_24h", "top10_pct"]);
 
 export function Facts({ base, token }: { base: string; token: Token }) {
   const { data } = useGet<Token>(`${base}?provenance=true`);

@@ -10,6 +10,9 @@ const shownTrades = 30;
 /** Who goes from token to token opens no streams: a node learns late that one was left, and bounds those of a client. */
 const lingers = 2_000;
 
+/** reopens is the pause before a stream that was refused is opened again, in milliseconds. */
+const reopens = 5_000;
+
 /**
  * useLive are the latest trades of a mint that the node's stream told. A page that nobody sees has no stream: a browser has six
  * connections to a node for all its pages.
@@ -19,7 +22,9 @@ export function useLive(mint: string | undefined): { trades: Trade[]; live: bool
   useEffect(() => {
     if (!mint) return;
     let source: EventSource | undefined;
+    let later: ReturnType<typeof setTimeout> | undefined;
     const close = () => {
+      clearTimeout(later);
       source?.close();
       source = undefined;
       setState((now) => ({ ...now, live: false }));
@@ -29,7 +34,13 @@ export function useLive(mint: string | undefined): { trades: Trade[]; live: bool
       if (source) return;
       source = new EventSource(`/trades/stream?mint=${encodeURIComponent(mint)}`);
       source.addEventListener("open", () => setState((now) => ({ mint, trades: now.mint === mint ? now.trades : [], live: true })));
-      source.addEventListener("error", () => setState((now) => ({ ...now, live: false })));
+      source.addEventListener("error", () => {
+        setState((now) => ({ ...now, live: false }));
+        // The browser itself goes on after a connection that broke, but never after an answer that is no stream.
+        if (source?.readyState !== EventSource.CLOSED) return;
+        source = undefined;
+        later = setTimeout(open, reopens);
+      });
       source.addEventListener("trade", (event) => {
         const trade = JSON.parse(event.data as string) as Trade;
         setState((now) => ({ mint, live: true, trades: [trade, ...now.trades.filter(({ id }) => id !== trade.id)].slice(0, shownTrades) }));
