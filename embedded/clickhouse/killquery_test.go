@@ -52,6 +52,7 @@ func TestAQueryKeepsTheTagThatKillsIt(t *testing.T) {
 		"SELECT count() AS settings, log_comment = 'x' AS log_comment FROM default.tagged GROUP BY log_comment",
 		"SELECT (SELECT 1 SETTINGS max_threads = 1), log_comment = 'x' FROM default.tagged",
 		"INSERT INTO default.tagged VALUES ('SETTINGS log_comment = 1')",
+		"SELECT 1 AS Settings, Settings AS s, log_comment = 'x' AS mine FROM default.tagged ORDER BY Settings DESC, log_comment = 'x'",
 	} {
 		a := curl(t, addr, "", query)
 		require.Equal(t, 200, a.status, "%s: %s", query, a.body)

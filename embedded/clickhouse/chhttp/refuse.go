@@ -43,6 +43,8 @@ func setsTag(l lexer) bool {
 			return false // SETTINGS was the name of a column
 		case name && isNamed(&l, t, "log_comment"):
 			return l.is(l.next(), '=')
+		case name && (!endsName(l) || slices.Contains([]string{"ASC", "ASCENDING", "DESC", "DESCENDING"}, l.word(t))):
+			return false // SETTINGS was a column, and this its alias or order
 		case l.is(t, '('), l.is(t, '['), l.is(t, '{'):
 			depth++
 		case l.is(t, ')'), l.is(t, ']'), l.is(t, '}'):
@@ -51,6 +53,12 @@ func setsTag(l lexer) bool {
 		name = depth == 0 && l.is(t, ',')
 	}
 	return false
+}
+
+// endsName reports whether the name of a setting may end here.
+func endsName(l lexer) bool {
+	t := l.next()
+	return t.kind == tokenEnd || l.word(t) == "FORMAT" || l.is(t, '=') || l.is(t, ',') || l.is(t, ')') || l.is(t, ';')
 }
 
 // checkReads refuses a statement that does more than read. It is for requests with readonly: GET,
