@@ -34,10 +34,13 @@ func NeedsTables(folder string, inLog bool) (bool, error) {
 	if _, err := stateFileIn(folder).Load(&saved); err != nil {
 		return false, err
 	}
-	if saved.Older != nil {
+	switch {
+	case saved.Phase == phaseDone:
+		return false, nil
+	case saved.Older != nil:
 		return *saved.Older, nil
 	}
-	return inLog && saved.Phase != phaseDone, nil
+	return inLog, nil
 }
 
 // errFound ends a search.

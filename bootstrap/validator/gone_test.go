@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -121,6 +123,17 @@ func load(t *testing.T, cfg validator.Config, deps validator.Deps) (validator.Su
 	loader, err := validator.New(cfg, deps)
 	require.NoError(t, err)
 	return loader.Run(t.Context())
+}
+
+// TestARunThatIsDoneNeedsNoTables: it has nothing to do.
+func TestARunThatIsDoneNeedsNoTables(t *testing.T) {
+	folder := t.TempDir()
+	for phase, want := range map[string]bool{"done": false, "publish": true} {
+		require.NoError(t, os.WriteFile(filepath.Join(folder, "progress.json"), []byte(`{"format":2,"phase":"`+phase+`","older":true}`), 0o600))
+		needs, err := validator.NeedsTables(folder, true)
+		require.NoError(t, err)
+		require.Equal(t, want, needs, phase)
+	}
 }
 
 // TestAccountsThatAreGoneAreClosed: an account that the tables have open and the snapshot does not
