@@ -21,8 +21,8 @@ func (s *tables) markMinutesWithoutBuys(t *testing.T) {
 	require.NoError(t, s.conn.Exec(t.Context(), "INSERT INTO "+strings.TrimSuffix(strings.TrimSpace(strings.ReplaceAll(statement, "{{.Database}}", schema.Database)), ";")))
 }
 
-// TestMinutesWithoutBuysAreValuedAgain: those that an earlier version valued, but none of an hour of
-// which legs were dropped: figures that need legs would be lost.
+// TestMinutesWithoutBuysAreValuedAgain: those that an earlier version valued, but none of an hour
+// of which legs were dropped: figures that need legs would be lost.
 func TestMinutesWithoutBuysAreValuedAgain(t *testing.T) {
 	const bought, traded = "SELECT bucket, mint, buys FROM mintlake.volume_1m", "SELECT bucket, mint, traders, organic_volume_usd FROM mintlake.volume_1h"
 	s := migrated(t)
