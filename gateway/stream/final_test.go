@@ -60,6 +60,44 @@ func TestFinalizedComesWithItsSlot(t *testing.T) {
 	require.EqualValues(t, 104, slot.Slot)
 }
 
+// TestFinalizedComesBehindBlocksThatWait: while ingest waits for a missing block, statuses come
+// before the blocks that they are of.
+func TestFinalizedComesBehindBlocksThatWait(t *testing.T) {
+	l := newMemoryLog(0)
+	l.slot(100, 99, 1, false)
+	l.finalize(100)
+	f := startOn(t, l, Config{})
+	require.Eventually(t, func() bool { return f.recent.root() == 100 }, patience, patience/1e5)
+	stream := f.subscribeFrom(t, t.Context(), everything(nil))
+	require.Eventually(t, f.oneListens, patience, patience/1e5)
+	l.finalize(101)
+	l.finalize(103)
+	l.slot(101, 100, 1, false)
+	l.slot(102, 101, 1, false)
+	l.slot(103, 102, 1, false)
+	l.slot(104, 103, 1, false)
+	l.finalize(104)
+	require.Equal(t, []string{
+		"10100", "101 SLOT_FINALIZED", "101 meta", "10200", "102 SLOT_FINALIZED", "102 meta", "10300", "103 SLOT_FINALIZED", "103 meta", "10400", "104 SLOT_FINALIZED", "104 meta",
+	}, told(t, stream, 12))
+}
+
+// TestAStreamOfFinalizedBlocks: the end of a slot finalizes it, behind its transactions, and once.
+func TestAStreamOfFinalizedBlocks(t *testing.T) {
+	l := newMemoryLog(0)
+	l.slot(100, 99, 1, false)
+	f := startOn(t, l, Config{Commitment: "finalized"})
+	stream := f.subscribeFrom(t, t.Context(), everything(nil))
+	require.Eventually(t, f.oneListens, patience, patience/1e5)
+	l.slot(101, 100, 2, false)
+	l.finalize(101)
+	l.slot(102, 101, 1, false)
+	got := told(t, stream, 7)
+	require.ElementsMatch(t, []string{"10100", "10101", "101 meta", "101 SLOT_FINALIZED", "10200", "102 meta", "102 SLOT_FINALIZED"}, got)
+	require.Less(t, slices.Index(got, "10101"), slices.Index(got, "101 SLOT_FINALIZED"))
+	require.EqualValues(t, 102, f.recent.root())
+}
+
 // A replay at finalized goes on live with nothing lost or doubled, wherever it takes over.
 func TestReplayOfFinalizedGoesOnLive(t *testing.T) {
 	const last = 140

@@ -241,6 +241,9 @@ func (g *geyser) filtersOf(in *pb.SubscribeRequest, at level) ([]namedFilter, []
 	if err != nil {
 		return nil, nil, err
 	}
+	for _, w := range watches {
+		w.final = g.onlyFinal() && in.GetCommitment() == pb.CommitmentLevel_FINALIZED
+	}
 	if err := refusedFields.UnknownField(in); err != nil {
 		return nil, nil, err
 	}

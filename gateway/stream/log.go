@@ -117,6 +117,11 @@ type logReader struct {
 	ended uint64
 	// torn says that records may be missing before the next one.
 	torn bool
+	// ahead is the highest finalized slot whose end was not read yet; 0 if there is none. Statuses
+	// come before their blocks while ingest waits for a block that is missing.
+	ahead uint64
+	// final says that the log has finalized blocks only: the end of a slot finalizes it.
+	final bool
 	// finals holds transactions until they are finalized; nil if nobody wants finalized
 	// transactions.
 	finals *finals
@@ -191,24 +196,46 @@ func (l *logReader) end(offset int64, end *eventspb.StreamBlock) {
 		l.lose(offset, l.finals.ended(n))
 	}
 	l.note(n)
+	switch {
+	case l.final:
+		l.finalized(offset, slot)
+	case l.ahead > 0:
+		l.finalized(offset, min(slot, l.ahead))
+		if slot >= l.ahead {
+			l.ahead = 0
+		}
+	}
 }
 
-// status reads that a slot is finalized or dead.
+// finalized notes that a slot is finalized.
+func (l *logReader) finalized(offset int64, slot uint64) {
+	n := &note{offset: offset, kind: noteFinalized, slot: slot}
+	if l.finals != nil {
+		if gap := l.finals.finalized(n); gap != nil {
+			l.note(gap)
+		}
+	}
+	l.note(n)
+}
+
+// status reads that a slot is finalized or dead. Of a finalized slot it tells nothing before the
+// slot's end was read: otherwise its transactions would come after that.
 func (l *logReader) status(offset int64, status *eventspb.StreamStatus) {
+	slot := status.GetSlot()
 	switch status.GetStatus() {
 	case eventspb.StreamSlotStatus_STREAM_SLOT_STATUS_FINALIZED:
-		n := &note{offset: offset, kind: noteFinalized, slot: status.GetSlot()}
-		if l.finals != nil {
-			if gap := l.finals.finalized(n); gap != nil {
-				l.note(gap)
-			}
+		switch {
+		case l.final: // its end has told so
+		case l.ended > 0 && slot > l.ended:
+			l.ahead = max(l.ahead, slot)
+		default:
+			l.finalized(offset, slot)
 		}
-		l.note(n)
 	case eventspb.StreamSlotStatus_STREAM_SLOT_STATUS_DEAD:
 		if l.finals != nil {
-			l.finals.forget(status.GetSlot())
+			l.finals.forget(slot)
 		}
-		l.note(&note{offset: offset, kind: noteDead, slot: status.GetSlot(), why: deadFork})
+		l.note(&note{offset: offset, kind: noteDead, slot: slot, why: deadFork})
 	case eventspb.StreamSlotStatus_STREAM_SLOT_STATUS_UNSPECIFIED: // unknown to this version
 	}
 }

@@ -103,6 +103,7 @@ func (s *Server) newReplay(ctx context.Context, sub *subscriber, slot uint64, at
 	}
 	s.metrics.replays.Inc()
 	log := newLogReader(s.metrics)
+	log.final = s.onlyFinal()
 	log.ended = slot - min(slot, 1) // so that a gap at the first slot is noticed
 	if at == levelFinal {
 		log.finals = newFinals()

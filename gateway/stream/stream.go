@@ -259,11 +259,14 @@ func New(cfg Config, deps Deps) (*Server, error) {
 	}
 	s.readers = newReplayReaders(s)
 	s.log = newLogReader(s.metrics)
-	if cfg.Commitment != "finalized" {
+	if s.log.final = s.onlyFinal(); !s.log.final {
 		s.log.finals = newFinals()
 	}
 	return s, nil
 }
+
+// onlyFinal returns whether all blocks of the log are finalized.
+func (s *Server) onlyFinal() bool { return s.cfg.Commitment == "finalized" }
 
 // Run listens, reads the topic and serves until ctx ends. If the address is in use, the error says
 // so in one line. Run may be called once.

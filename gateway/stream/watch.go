@@ -25,6 +25,9 @@ type watch struct {
 	// single is set if only the slot status of this level is reported. interim is set if the
 	// statuses before processed are reported, too.
 	single, interim bool
+	// final is set if the client asks for finalized slots on a stream that has no others: then
+	// SLOT_FINALIZED is the status of its level, which is levelLog.
+	final bool
 	// ordered is set if the client may get transactions, too: then the end of a slot comes after
 	// its transactions.
 	ordered bool
@@ -92,9 +95,9 @@ func (w *watch) wants(n *note) bool {
 func (w *watch) wantsSlot(n *note) bool {
 	switch n.kind {
 	case noteEnd:
-		return !w.single || w.at == levelLog
+		return !w.single || w.at == levelLog && !w.final
 	case noteFinalized:
-		return !w.single || w.at == levelFinal
+		return !w.single || w.at == levelFinal || w.final
 	case noteProcessed:
 		return w.at == levelProcessed && w.kind == watchSlots
 	case noteInterim:
@@ -114,7 +117,7 @@ func (w *watch) waitsBehind(n *note) bool {
 	case noteEnd:
 		return w.ordered && w.at == levelLog
 	case noteFinalized:
-		return w.ordered && w.at == levelFinal
+		return w.ordered && (w.at == levelFinal || w.final)
 	case noteProcessed, noteInterim:
 		return w.ordered
 	case noteDead:

@@ -343,5 +343,36 @@ func (c *relayConn) tellAccount(ctx context.Context, entry *relayed) {
 		c.server.deps.Logger.Warn("subscriptions cannot read an account after a change of upstream", "err", err)
 		return
 	}
+	var read struct {
+		Context json.RawMessage `json:"context"`
+		Value   json.RawMessage `json:"value"`
+	}
+	if json.Unmarshal(now, &read) == nil && string(read.Value) == "null" {
+		if !c.server.hub.relayTold(entry) {
+			return
+		}
+		now = emptyAccount(read.Context, params)
+	}
 	c.server.hub.relayNotify(entry, now, true)
+}
+
+// emptyAccount returns the notification of an account that does not exist any more, as a node makes
+// it: an account without lamports and data that belongs to the system program (Agave's
+// rpc_subscriptions.rs). params are those of the subscription.
+func emptyAccount(slot json.RawMessage, params []any) json.RawMessage {
+	var data any = ""
+	if len(params) > 1 {
+		config, _ := params[1].(map[string]any)
+		switch encoding := config["encoding"]; encoding {
+		case "base58", "base64", "base64+zstd":
+			data = []any{"", encoding}
+		case "jsonParsed":
+			data = []any{"", "base64"}
+		}
+	}
+	// No error: these values can be encoded.
+	empty, _ := json.Marshal(map[string]any{"context": slot, "value": map[string]any{
+		"lamports": 0, "owner": "11111111111111111111111111111111", "data": data, "executable": false, "rentEpoch": 0, "space": 0,
+	}})
+	return empty
 }

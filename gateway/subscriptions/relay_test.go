@@ -227,6 +227,34 @@ func TestADeadUpstreamIsReplaced(t *testing.T) {
 	require.JSONEq(t, notification("accountNotification", accountAt(30, 7), account), c.read())
 }
 
+// TestAnAccountThatIsGoneIsEmpty: clients refuse a notification without an account. Who was told of
+// no account yet is told nothing.
+func TestAnAccountThatIsGoneIsEmpty(t *testing.T) {
+	for params, data := range map[string]string{`["x"]`: `""`, `["x",{"encoding":"base64+zstd"}]`: `["","base64+zstd"]`, `["x",{"encoding":"jsonParsed"}]`: `["","base64"]`} {
+		a, b := newPubsub(t, 500), newPubsub(t, 900)
+		u := newUpstream()
+		u.account = `{"context":{"slot":20},"value":null}`
+		c := relaying(t, Config{}, u, a, b).dial(t)
+		account := c.subscribe("accountSubscribe", params)
+		<-a.seen
+		a.tell(t, notification("accountNotification", accountAt(10, 5), "500"))
+		require.JSONEq(t, notification("accountNotification", accountAt(10, 5), account), c.read())
+		a.hangUp()
+		empty := `{"context":{"slot":20},"value":{"lamports":0,"owner":"11111111111111111111111111111111","data":` + data + `,"executable":false,"rentEpoch":0,"space":0}}`
+		require.JSONEq(t, notification("accountNotification", empty, account), c.read())
+	}
+	a, b := newPubsub(t, 500), newPubsub(t, 900)
+	u := newUpstream()
+	u.account = `{"context":{"slot":20},"value":null}`
+	c := relaying(t, Config{}, u, a, b).dial(t)
+	account := c.subscribe("accountSubscribe", `["x"]`)
+	<-a.seen
+	a.hangUp()
+	<-b.seen
+	b.tell(t, notification("accountNotification", accountAt(30, 7), "900"))
+	require.JSONEq(t, notification("accountNotification", accountAt(30, 7), account), c.read(), "the first thing that is told")
+}
+
 // Older notifications are passed on where slots may go back: at processed, and if a new upstream
 // stays behind.
 func TestAnAccountMayGoBack(t *testing.T) {

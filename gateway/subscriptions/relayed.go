@@ -264,6 +264,13 @@ func (h *hub) relayAway(long bool) {
 	}
 }
 
+// relayTold returns whether clients were told anything of an account.
+func (h *hub) relayTold(entry *relayed) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return entry.slot > 0
+}
+
 // relayNotify passes a notification on to all subscribers of entry. ordered says to drop the
 // notification if its slot is below entry.slot, the slot that clients have of the account.
 func (h *hub) relayNotify(entry *relayed, result json.RawMessage, ordered bool) {
