@@ -69,6 +69,9 @@ refused "the bundled server speaks plain text" "${bundled[@]}" --set clickhouse.
 refused "rateLimits.existingSecret" "${bundled[@]}" --set rateLimits.tls.existingSecret=ca
 refused "clickhouse.tls.existingSecret" "${msk[@]}" --set clickhouse.tls.existingSecret=
 refused "certKey and keyKey go together" "${msk[@]}" --set clickhouse.tls.keyKey=
+refused "rooms.gateway does not start without keys: name keys.rpc.existingSecret" "${bundled[@]}" --set keys.rpc.existingSecret=
+refused "rooms.swap does not start without keys: name keys.swap.existingSecret" "${bundled[@]}" --set keys.swap.existingSecret=
+helm template mintlake "$chart" "${bundled[@]}" --set keys.swap.existingSecret= --set rooms.swap.enabled=false >/dev/null || fail "swap is off, and needs no keys"
 refused "demo" --values "$chart/ci/bundled-values.yaml" --set source.url=demo:
 
 PYTHONPATH=$packages "$python" "$here/check.py" --mintlake "$mintlake" "$work"/*.yaml

@@ -57,6 +57,14 @@ seccompProfile: {type: RuntimeDefault}
 {{- end }}
 {{- if hasPrefix "demo:" .Values.source.url }}{{ fail "source.url: the demo chain runs in `mintlake up` only; name a provider, or none" }}{{ end }}
 {{- if and (gt (int .Values.rooms.ingest.replicas) 1) (not .Values.rooms.ingest.standby) }}{{ fail "rooms.ingest.replicas: more than one needs rooms.ingest.standby" }}{{ end }}
+{{- $issues := false }}
+{{- range (include "mintlake.roomValues" (dict "root" $ "name" "gateway") | fromYaml).extraEnv }}{{ if hasPrefix "MINTLAKE_ADMIN_TOKEN" .name }}{{ $issues = true }}{{ end }}{{ end }}
+{{- range $name, $product := dict "gateway" "rpc" "swap" "swap" }}
+{{- $v := include "mintlake.roomValues" (dict "root" $ "name" $name) | fromYaml }}
+{{- $given := or $issues (index $.Values.keys $product).existingSecret (dig $product "keys" "" $.Values.config) }}
+{{- range $v.extraEnv }}{{ if hasPrefix (printf "MINTLAKE_%s_KEYS" (upper $product)) .name }}{{ $given = true }}{{ end }}{{ end }}
+{{- if and $v.enabled (not $given) }}{{ fail (printf "rooms.%s does not start without keys: name keys.%s.existingSecret, a Secret with what `mintlake keys new %s NAME` prints, or set rooms.%s.enabled to false" $name $product $product $name) }}{{ end }}
+{{- end }}
 {{- range $name := list "logos" "volume" }}
 {{- if gt (int (index $.Values.rooms $name).replicas) 1 }}{{ fail (printf "rooms.%s.replicas: only one may run" $name) }}{{ end }}
 {{- end }}
